@@ -9,7 +9,7 @@
 //! | [`shared`] | what all connections share | `cluster`, `coordinators`, `decide`, `fetch_sessions`, `io`, `metrics`, `settings`, `share_groups`, `shutdown`, `state` |
 //! | [`coordinators`], [`share_groups`] | the shell of the machines for groups, share partitions and transactions; sessions, long polls and settings of share groups | `cluster`, `errors`, `io`, `settings`, `state`, `upkeep` |
 //! | [`upkeep`] | threads and tasks that run beside the requests | `cluster`, `decide`, `metrics`, `settings`, `shutdown`, `state` |
-//! | [`fetch_sessions`] | what each consumer reads | none |
+//! | [`fetch_sessions`], [`quotas`] | what each consumer reads; how much of the broker each client may use | none |
 //! | [`state`] | topics and partitions; partitions that this broker leads, and those that it follows | `cluster`, `decide`, `settings` |
 //! | [`cluster`], [`decide`] | the other brokers, and requests to them; questions to Python | `shutdown` |
 //! | [`io`] | frames, answers, and the bounds of both | `metrics`, `shutdown` |
@@ -29,6 +29,7 @@ pub mod handlers;
 pub mod io;
 pub mod metrics;
 pub mod network;
+pub mod quotas;
 pub mod settings;
 pub mod share_groups;
 pub mod shared;
@@ -57,6 +58,8 @@ use crate::io::shares::Shares;
 use crate::io::slow::Slow;
 use crate::metrics::Metrics;
 use crate::network::listener;
+use crate::quotas::Quotas;
+use crate::quotas::rate::Windows;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::shutdown::Shutdown;
@@ -138,6 +141,10 @@ impl Server {
         let share_groups = share_groups::ShareGroups::new(&settings);
         let (shutdown, metrics) = (Arc::<Shutdown>::default(), Arc::<Metrics>::default());
         let receive = Duration::from_millis(settings.socket_request_receive_timeout_ms);
+        let quotas = Quotas::new(Windows {
+            samples: settings.quota_window_num,
+            window_ms: i64::from(settings.quota_window_size_seconds) * 1000,
+        });
         let shared = Shared {
             coordinators: Coordinators::new(
                 &settings,
@@ -166,6 +173,7 @@ impl Server {
             topics,
             metrics,
             buffers: Buffers::default(),
+            quotas,
             shutdown,
         };
         Ok(Self { shared: Arc::new(shared), replicas, applying: Mutex::default(), running: Mutex::default() })

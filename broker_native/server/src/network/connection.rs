@@ -25,6 +25,7 @@ use crate::io::budget::{BudgetShare, FREE_BYTES};
 use crate::io::frames::{FrameError, Inbox};
 use crate::io::response_queue::{Answer, ResponseQueue};
 use crate::io::send::send_some;
+use crate::quotas::table::Quota;
 use crate::shared::Shared;
 use pylog_log::loggers::NETWORK;
 use pylog_log::{debug, warn};
@@ -72,6 +73,8 @@ enum Event {
     Read(io::Result<usize>),
     /// The server stops.
     Stop,
+    /// The client has waited as long as its quota asks.
+    PauseOver,
     /// Nothing came for too long.
     Idle,
     /// A request did not arrive in time.
@@ -102,6 +105,8 @@ struct Connection {
     response_queue: ResponseQueue,
     /// The oldest answer waits for room: nothing more is handled meanwhile.
     roomless: bool,
+    /// Until when nothing is handled, because the client used more than its quota.
+    paused_until: Option<Instant>,
     /// Nothing is read any more: what waits is answered, then the connection ends.
     draining: bool,
     /// When the last request was read.
@@ -111,7 +116,8 @@ struct Connection {
 /// Serves `stream` until it ends.
 pub async fn serve(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>) {
     let Ok(local) = stream.local_addr() else { return };
-    let from = Origin { local, peer, connection: CONNECTIONS.fetch_add(1, Ordering::Relaxed) };
+    let connection = CONNECTIONS.fetch_add(1, Ordering::Relaxed);
+    let from = Origin { local, peer, connection, busy: Duration::ZERO };
     let inbox = Inbox::new(shared.settings.socket_request_max_bytes);
     let mut connection = Connection {
         stream,
@@ -124,6 +130,7 @@ pub async fn serve(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>) {
         queued: 0,
         response_queue: ResponseQueue::default(),
         roomless: false,
+        paused_until: None,
         draining: false,
         active: Instant::now(),
     };
@@ -157,8 +164,10 @@ impl Connection {
                 return Ok(());
             }
             self.make_room().await?;
-            if let Some(deadline) = self.deadline.filter(|deadline| *deadline < idle.deadline()) {
-                idle.as_mut().reset(deadline);
+            for time in [self.deadline, self.paused_until].into_iter().flatten() {
+                if time < idle.deadline() {
+                    idle.as_mut().reset(time);
+                }
             }
             let event = std::future::poll_fn(|cx| {
                 // The signal wakes this task once it was registered; later looks at the flag take no lock.
@@ -181,6 +190,10 @@ impl Connection {
                     self.active = Instant::now();
                 }
                 Event::Stop => self.draining = true,
+                Event::PauseOver => {
+                    self.paused_until = None;
+                    self.active = Instant::now();
+                }
                 Event::Idle => return Ok(()),
                 Event::Late => return Err(self.late()),
             }
@@ -191,7 +204,11 @@ impl Connection {
     async fn handle(&mut self) -> Result<(), End> {
         while self.has_room() {
             let Some(mut frame) = self.inbox.next_frame()? else { break };
-            let outcome = dispatch(&self.shared, &self.from, &mut frame);
+            let begun = self.shared.quotas.is_limited(Quota::Request).then(Instant::now);
+            let outcome = dispatch(&self.shared, &mut self.from, &mut frame);
+            if let Some(begun) = begun {
+                self.from.busy += begun.elapsed();
+            }
             self.inbox.handled(frame);
             self.deadline = None;
             let share = std::mem::take(&mut self.share);
@@ -221,6 +238,7 @@ impl Connection {
         self.waiting.len() < PIPELINE_MAX
             && self.queued <= RESPONSE_QUEUE_BYTES
             && !self.roomless
+            && self.paused_until.is_none()
             && !matches!(self.waiting.back(), Some(Waiting::InOrder(..)))
     }
 
@@ -229,7 +247,10 @@ impl Connection {
         self.roomless = false;
         match reply {
             Reply::Answer(answer) => match self.admit(answer) {
-                Ok(answer) => self.response_queue.push(answer),
+                Ok(answer) => {
+                    self.pause(answer.pause_ms);
+                    self.response_queue.push(answer);
+                }
                 Err(later) => {
                     self.roomless = true;
                     self.waiting.push_front(Waiting::Later(later, BudgetShare::default()));
@@ -252,8 +273,12 @@ impl Connection {
     fn reply(&mut self, reply: Reply) -> Result<(), End> {
         match reply {
             Reply::Answer(answer) => match self.admit(answer) {
-                Ok(answer) if self.waiting.is_empty() => self.response_queue.push(answer),
+                Ok(answer) if self.waiting.is_empty() => {
+                    self.pause(answer.pause_ms);
+                    self.response_queue.push(answer);
+                }
                 Ok(answer) => {
+                    self.pause(answer.pause_ms);
                     self.queued += answer.bytes();
                     self.waiting.push_back(Waiting::Answer(answer));
                 }
@@ -263,6 +288,16 @@ impl Connection {
             Reply::Close(why) => return Err(End::Refused(why)),
         }
         Ok(())
+    }
+
+    /// Handles nothing more for `pause_ms`.
+    fn pause(&mut self, pause_ms: i32) {
+        if pause_ms > 0 {
+            let until = Instant::now() + Duration::from_millis(u64::try_from(pause_ms).unwrap_or(0));
+            self.paused_until = self.paused_until.max(Some(until));
+            // What has begun to arrive is not waited for meanwhile.
+            self.deadline = None;
+        }
     }
 
     /// Moves answers that only waited for an earlier one into the response queue.
@@ -376,15 +411,20 @@ impl Connection {
     fn poll_idle(&self, cx: &mut Context<'_>, mut idle: Pin<&mut Sleep>) -> Poll<Event> {
         while idle.as_mut().poll(cx).is_ready() {
             let now = Instant::now();
+            if self.paused_until.is_some_and(|until| until <= now) {
+                return Poll::Ready(Event::PauseOver);
+            }
             if self.deadline.is_some_and(|deadline| deadline <= now) {
                 return Poll::Ready(Event::Late);
             }
-            let since = if self.waiting.is_empty() { self.active } else { now };
+            let is_idle = self.waiting.is_empty() && self.paused_until.is_none();
+            let since = if is_idle { self.active } else { now };
             let due = since + self.idle_timeout();
             if due <= now {
                 return Poll::Ready(Event::Idle);
             }
-            idle.as_mut().reset(self.deadline.map_or(due, |deadline| deadline.min(due)));
+            let times = [self.deadline, self.paused_until].into_iter().flatten();
+            idle.as_mut().reset(times.fold(due, Instant::min));
         }
         Poll::Pending
     }
