@@ -21,6 +21,7 @@ mod offsets;
 mod panics;
 mod peers;
 mod produce_fetch;
+mod quotas;
 mod share_groups;
 mod share_groups_apart;
 mod stop;
