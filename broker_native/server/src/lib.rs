@@ -60,14 +60,14 @@ use crate::io::buffers::Buffers;
 use crate::io::room::Room;
 use crate::io::shares::Shares;
 use crate::io::slow::Slow;
-use crate::metrics::Metrics;
 use crate::listeners::{Listener, ListenerSpec};
+use crate::metrics::Metrics;
 use crate::network::limits::Limits;
 use crate::network::listener::{self, Accepting};
-use crate::security_state::{Security, SecurityError};
 use crate::quotas::Quotas;
 use crate::quotas::rate::Windows;
 use crate::quotas::table::EntityQuotas;
+use crate::security_state::{Security, SecurityError};
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::shutdown::Shutdown;
@@ -356,7 +356,10 @@ impl Server {
             if self.shared.cluster.is_clustered() {
                 self.start_replication();
             }
-            certificates::start(bound.iter().map(|(_, listener)| Arc::clone(listener)).collect(), &self.shared.shutdown);
+            certificates::start(
+                bound.iter().map(|(_, listener)| Arc::clone(listener)).collect(),
+                &self.shared.shutdown,
+            );
             for (socket, listener) in bound {
                 let socket = tokio::net::TcpListener::from_std(socket)?;
                 let accepting = Accepting { listener, limits: Arc::clone(&limits), alive: alive.clone() };

@@ -123,7 +123,8 @@ pub async fn serve(stream: TcpStream, peer: SocketAddr, listener: Arc<Listener>,
     let accepted = Instant::now();
     let Ok(local) = stream.local_addr() else { return };
     let Some(stream) = open(stream, peer, &listener, &shared).await else { return };
-    let session = listener.login.as_ref().map_or_else(Session::open, |rules| Session::begun(Arc::clone(rules)));
+    let session =
+        listener.login.as_ref().map_or_else(Session::open, |rules| Session::begun(Arc::clone(rules)));
     let login_ms = shared.settings.sasl.sasl_login_deadline_ms;
     let login_deadline = accepted + Duration::from_millis(login_ms).min(NEVER);
     let principal = Arc::new(Principal::anonymous());
@@ -159,7 +160,12 @@ pub async fn serve(stream: TcpStream, peer: SocketAddr, listener: Arc<Listener>,
 }
 
 /// The connection as the listener's protocol wants it; `None` when that fails, which the log has.
-async fn open(stream: TcpStream, peer: SocketAddr, listener: &Listener, shared: &Shared) -> Option<Transport> {
+async fn open(
+    stream: TcpStream,
+    peer: SocketAddr,
+    listener: &Listener,
+    shared: &Shared,
+) -> Option<Transport> {
     let Some(tls) = &listener.tls else { return Some(Transport::Plain(stream)) };
     match Transport::accept(stream, peer, tls, &shared.shutdown).await {
         Ok(transport) => Some(transport),
@@ -411,7 +417,9 @@ impl Connection {
     fn late(&self) -> End {
         if self.login_deadline.is_some_and(|deadline| deadline <= Instant::now()) {
             let deadline_ms = self.shared.settings.sasl.sasl_login_deadline_ms;
-            return End::Refused(format!("it did not log in within {deadline_ms} ms (sasl.login.deadline.ms)"));
+            return End::Refused(format!(
+                "it did not log in within {deadline_ms} ms (sasl.login.deadline.ms)"
+            ));
         }
         let timeout_ms = self.shared.settings.socket_request_receive_timeout_ms;
         End::Refused(format!(
@@ -536,7 +544,9 @@ fn bounds(session: &Session, shared: &Shared) -> Bounds {
     match (session.is_raw(), session.is_before_login()) {
         (true, _) => Bounds { min_bytes: 0, ..before_login() },
         (false, true) => before_login(),
-        (false, false) => Bounds::of_requests(shared.settings.socket_request_max_bytes, "socket.request.max.bytes"),
+        (false, false) => {
+            Bounds::of_requests(shared.settings.socket_request_max_bytes, "socket.request.max.bytes")
+        }
     }
 }
 
