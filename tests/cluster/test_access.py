@@ -77,7 +77,9 @@ def check_protected(connect: str, digest: str | None) -> None:
 
 
 @pytest.mark.parametrize("digest", [None, "brokers:guess", "others:secret"])
-def test_what_brokers_keep_is_changed_by_brokers_alone_and_users_are_read_by_them_alone(connect: str, digest: str | None) -> None:
+def test_what_brokers_keep_is_changed_by_brokers_alone_and_users_are_read_by_them_alone(
+    connect: str, digest: str | None
+) -> None:
     with opened(connect, OURS) as store:
         fill(store)
         check_protected(connect, digest)
