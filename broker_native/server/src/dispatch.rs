@@ -148,14 +148,6 @@ fn answered(call: Call, key: ApiKey, reader: Reader) -> Result<Outcome, WireErro
         ApiKey::ListPartitionReassignments => {
             on::list_partition_reassignments::handle(call, read(reader, version)?)
         }
-        ApiKey::DescribeClientQuotas => on::describe_client_quotas::handle(call, read(reader, version)?),
-        ApiKey::AlterClientQuotas => on::alter_client_quotas::handle(call, read(reader, version)?),
-        ApiKey::DescribeUserScramCredentials => {
-            on::describe_user_scram_credentials::handle(call, read(reader, version)?)
-        }
-        ApiKey::AlterUserScramCredentials => {
-            on::alter_user_scram_credentials::handle(call, read(reader, version)?)
-        }
         ApiKey::DescribeQuorum => on::describe_quorum::handle(&call, &read(reader, version)?),
         ApiKey::UpdateFeatures => on::update_features::handle(call, read(reader, version)?),
         ApiKey::DeleteGroups => on::delete_groups::handle(call, read(reader, version)?),
@@ -195,6 +187,26 @@ fn serve_share_groups(call: Call, key: ApiKey, reader: Reader) -> Result<Outcome
         ApiKey::AlterShareGroupOffsets => on::alter_share_group_offsets::handle(call, read(reader, version)?),
         ApiKey::DeleteShareGroupOffsets => {
             on::delete_share_group_offsets::handle(call, read(reader, version)?)
+        }
+        _ => return users_and_quotas(call, key, reader),
+    })
+}
+
+/// [`answered`] for the requests about users and quotas.
+///
+/// # Errors
+/// The request cannot be read.
+fn users_and_quotas(call: Call, key: ApiKey, reader: Reader) -> Result<Outcome, WireError> {
+    use handlers as on;
+    let version = call.version;
+    Ok(match key {
+        ApiKey::DescribeClientQuotas => on::describe_client_quotas::handle(call, read(reader, version)?),
+        ApiKey::AlterClientQuotas => on::alter_client_quotas::handle(call, read(reader, version)?),
+        ApiKey::DescribeUserScramCredentials => {
+            on::describe_user_scram_credentials::handle(call, read(reader, version)?)
+        }
+        ApiKey::AlterUserScramCredentials => {
+            on::alter_user_scram_credentials::handle(call, read(reader, version)?)
         }
         // The codec may know more APIs than are served.
         _ => refuse(format!("{} has no handler", key.name())),
