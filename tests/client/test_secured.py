@@ -242,7 +242,7 @@ def provider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 def test_a_token_of_a_python_function(bearer: dict[str, str], provider: str) -> None:
-    works({**bearer, "sasl.oauthbearer.token.provider": f"{provider}:given", "sasl.oauthbearer.config": "alice"})
+    works({**bearer, "sasl.oauthbearer.token.provider": f"{provider}:given", "sasl.oauthbearer.token.provider.config": "alice"})
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_a_function_that_gives_no_token_is_named_and_what_it_raised_is_not_shown
     bearer: dict[str, str], provider: str, function: str, part: str
 ) -> None:
     named = function if ":" in function else f"{provider}:{function}"
-    error = refused({**bearer, "sasl.oauthbearer.token.provider": named, "sasl.oauthbearer.config": "planted"})
+    error = refused({**bearer, "sasl.oauthbearer.token.provider": named, "sasl.oauthbearer.token.provider.config": "planted"})
     assert part in error.sentence
 
 

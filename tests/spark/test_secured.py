@@ -73,7 +73,7 @@ def test_batches_and_streams_go_round(
             "function": {
                 **bearer,
                 "sasl.oauthbearer.token.provider": "tests.harness.secured:give_token",
-                "sasl.oauthbearer.config": "alice",
+                "sasl.oauthbearer.token.provider.config": "alice",
             },
             "server": {
                 **bearer,
