@@ -55,7 +55,7 @@ class Kept:
         """Keep the text of an error that must come."""
         try:
             run()
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  # its text is what is looked at
             self.put(name, f"{error}\n{error!r}")
         else:
             raise AssertionError(f"{name} was no error")
@@ -109,7 +109,9 @@ def main(servers: str, topic: str, folder: Path) -> None:
     }.items():
         kept.put(name, spark.sql(statement).collect())
     kept.failure("error-load", lambda: read(subscribe=f"{topic}-missing"))
-    kept.failure("error-option", lambda: read(**{"kafka.security.protocol": "SASL_SSL", "kafka.sasl.mechanism": "PLAIN"}))
+    kept.failure(
+        "error-option", lambda: read(**{"kafka.security.protocol": "SASL_SSL", "kafka.sasl.mechanism": "PLAIN"})
+    )
     kept.failure("error-task", lambda: write(frame.selectExpr("raise_error('stop') AS value")))
     url = spark.sparkContext.uiWebUrl
     executions = spark._jsparkSession.sharedState().statusStore().executionsCount()

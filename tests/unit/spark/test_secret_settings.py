@@ -39,7 +39,7 @@ def test_settings_of_a_query_are_printed_without_secrets_wherever_they_go(thing:
 @pytest.mark.parametrize("kind", ["", "EC ", "RSA ", "ENCRYPTED "])
 def test_a_private_key_that_spark_would_show_is_refused_and_one_that_it_hides_is_taken(name: str, kind: str) -> None:
     key = f"-----BEGIN {kind}PRIVATE KEY-----\nplanted\n-----END {kind}PRIVATE KEY-----\n"
-    with pytest.raises(PylogError, match="kafka.ssl.key.location") as caught:
+    with pytest.raises(PylogError, match=r"kafka\.ssl\.key\.location") as caught:
         check_names({**BASE, name: key})
     assert "planted" not in caught.value.sentence
     check_names({**BASE, name: f"# secret\n{key}"})
