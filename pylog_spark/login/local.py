@@ -72,7 +72,7 @@ def of_function(name: str, config: str) -> Token:
     function = _function(name)
     try:
         given = function(config)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  # the user's code
         raise TokenError(
             f"The function {name} gave no token: it raised {type(error).__name__}", retriable=True
         ) from None
