@@ -86,6 +86,19 @@ def test_a_file_that_changes_is_read_again(tmp_path):
     assert applied[0] == "1"
 
 
+def test_a_key_that_is_missed_is_looked_for_at_once(tmp_path):
+    path, applied = tmp_path / "keys.json", []
+    path.write_text("1")
+    reader = JwksReader(at(path.as_uri(), refresh_s=3600.0), applied.append, Refused, 1)
+    reader.start()
+    try:
+        path.write_text("2")
+        reader.hurry()
+        until(lambda: applied[-1] == "2", "the new keys are applied")
+    finally:
+        reader.close()
+
+
 @pytest.fixture
 def server():
     """A server of keys: what it answers is a list of (status, body), the last one again and again."""
