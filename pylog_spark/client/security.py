@@ -64,9 +64,7 @@ class SecurityAdmin(Requests):
             "salt": salt.hex(),
             "salted_password": salted.hex(),
         }
-        (result,) = self._request(
-            NamedResult, "alter_user_scram_credentials", deletions=[], upsertions=[upsertion]
-        )
+        (result,) = self._request(NamedResult, "alter_user_scram_credentials", deletions=[], upsertions=[upsertion])
         return result
 
     def delete_user_scram_credentials(self, credentials: Sequence[tuple[str, str]]) -> list[NamedResult]:

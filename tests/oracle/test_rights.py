@@ -48,7 +48,9 @@ def until_described(s: Script, name: str, *mechanisms: int) -> None:
     """Wait until the broker that is asked knows by what a user logs in."""
 
     def known(answer: dict[str, Any]) -> bool:
-        return sorted(info["mechanism"] for result in answer["results"] for info in result["credential_infos"]) == [*mechanisms]
+        return sorted(info["mechanism"] for result in answer["results"] for info in result["credential_infos"]) == [
+            *mechanisms
+        ]
 
     s.until(known, "DescribeUserScramCredentials", 0, users=[{"name": name}])
     in_order(s, "results", "user")
@@ -133,7 +135,9 @@ def entity(**parts: str | None) -> list[dict[str, Any]]:
     return [{"entity_type": kind.replace("_", "-"), "entity_name": name} for kind, name in parts.items()]
 
 
-def quotas(s: Script, whose: list[dict[str, Any]], *, dry: bool = False, version: int = 1, **values: float | None) -> None:
+def quotas(
+    s: Script, whose: list[dict[str, Any]], *, dry: bool = False, version: int = 1, **values: float | None
+) -> None:
     """AlterClientQuotas of one entity; None removes."""
     ops = [{"key": key, "value": value or 0.0, "remove": value is None} for key, value in values.items()]
     s.call("AlterClientQuotas", version, entries=[{"entity": whose, "ops": ops}], validate_only=dry)
@@ -161,7 +165,9 @@ def filtered(s: Script, *components: tuple[str, int, str | None], strict: bool =
 def until_there(s: Script, kind: str, name: str, count: int) -> None:
     """Wait until as many entities have this part."""
     asked = [{"entity_type": kind, "match_type": EXACT, "match": name}]
-    s.until(lambda answer: len(answer["entries"] or []) == count, "DescribeClientQuotas", 1, components=asked, strict=False)
+    s.until(
+        lambda answer: len(answer["entries"] or []) == count, "DescribeClientQuotas", 1, components=asked, strict=False
+    )
     parts_in_order(s)
 
 

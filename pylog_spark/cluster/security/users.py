@@ -98,7 +98,9 @@ def _unacceptable(change: Upsertion, mechanism: Mechanism, limits: Limits) -> st
     if not 0 < len(change.salt) <= _SALT_BYTES_MAX:
         return f"The salt has {len(change.salt)} bytes: it must have 1 to {_SALT_BYTES_MAX}."
     if len(change.salted_password) != mechanism.key_bytes:
-        return f"A salted password of {mechanism.text} has {mechanism.key_bytes} bytes, not {len(change.salted_password)}."
+        return (
+            f"A salted password of {mechanism.text} has {mechanism.key_bytes} bytes, not {len(change.salted_password)}."
+        )
     return None
 
 
