@@ -120,8 +120,6 @@ fn answered(call: Call, key: ApiKey, reader: Reader) -> Result<Outcome, WireErro
         ApiKey::FindCoordinator => on::find_coordinator::handle(call, read(reader, version)?),
         ApiKey::ListGroups => on::list_groups::handle(&call, &read(reader, version)?),
         ApiKey::ApiVersions => on::api_versions::handle(&call, &read(reader, version)?),
-        ApiKey::SaslHandshake => on::sasl_handshake::handle(&call, &read(reader, version)?),
-        ApiKey::SaslAuthenticate => on::sasl_authenticate::handle(&call, &read(reader, version)?),
         ApiKey::CreateTopics => on::create_topics::handle(call, read(reader, version)?),
         ApiKey::DeleteTopics => on::delete_topics::handle(call, read(reader, version)?),
         ApiKey::DeleteRecords => on::delete_records::handle(call, read(reader, version)?),
@@ -163,6 +161,25 @@ fn answered(call: Call, key: ApiKey, reader: Reader) -> Result<Outcome, WireErro
         }
         ApiKey::ConsumerGroupHeartbeat => on::consumer_group_heartbeat::handle(call, read(reader, version)?),
         ApiKey::ConsumerGroupDescribe => on::consumer_group_describe::handle(call, read(reader, version)?),
+        _ => return serve_users(call, key, reader),
+    })
+}
+
+/// As [`answered`], for users and their quotas.
+fn serve_users(call: Call, key: ApiKey, reader: Reader) -> Result<Outcome, WireError> {
+    use handlers as on;
+    let version = call.version;
+    Ok(match key {
+        ApiKey::SaslHandshake => on::sasl_handshake::handle(&call, &read(reader, version)?),
+        ApiKey::SaslAuthenticate => on::sasl_authenticate::handle(&call, &read(reader, version)?),
+        ApiKey::DescribeClientQuotas => on::describe_client_quotas::handle(call, read(reader, version)?),
+        ApiKey::AlterClientQuotas => on::alter_client_quotas::handle(call, read(reader, version)?),
+        ApiKey::DescribeUserScramCredentials => {
+            on::describe_user_scram_credentials::handle(call, read(reader, version)?)
+        }
+        ApiKey::AlterUserScramCredentials => {
+            on::alter_user_scram_credentials::handle(call, read(reader, version)?)
+        }
         _ => return serve_share_groups(call, key, reader),
     })
 }
