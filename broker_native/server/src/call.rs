@@ -17,6 +17,7 @@ use crate::shared::Shared;
 use pylog_coordinator::Caller;
 use pylog_log::loggers::REQUEST;
 use pylog_log::{BUG, warn};
+use pylog_security::principal::Principal;
 use pylog_wire::{ApiKey, Chunk, Message, WireError, message};
 
 /// The APIs that are served, in the order of their numbers; ApiVersions lists exactly these.
@@ -46,6 +47,8 @@ pub const SERVED: &[ApiKey] = &[
     ApiKey::EndTxn,
     ApiKey::WriteTxnMarkers,
     ApiKey::DescribeAcls,
+    ApiKey::CreateAcls,
+    ApiKey::DeleteAcls,
     ApiKey::DescribeConfigs,
     ApiKey::AlterConfigs,
     ApiKey::AlterReplicaLogDirs,
@@ -186,6 +189,8 @@ pub struct Call {
     pub peer: SocketAddr,
     /// Which connection; no two of a broker have the same.
     pub connection: u64,
+    /// Who the client is.
+    pub principal: Arc<Principal>,
     /// The client's name for itself.
     pub client_id: Option<String>,
 }

@@ -42,6 +42,10 @@ pub enum Kind {
     UpdateFeatures,
     /// UnregisterBroker.
     UnregisterBroker,
+    /// CreateAcls: only creations that are valid.
+    CreateAcls,
+    /// DeleteAcls: only filters that are valid.
+    DeleteAcls,
     /// A log that this broker leads cannot be written, and others are in sync: `{"reason"}`, answered `{}` when the broker is
     /// about to stop.
     StorageFailed,
@@ -65,6 +69,8 @@ impl Kind {
             Self::ElectLeaders => "elect_leaders",
             Self::UpdateFeatures => "update_features",
             Self::UnregisterBroker => "unregister_broker",
+            Self::CreateAcls => "create_acls",
+            Self::DeleteAcls => "delete_acls",
             Self::StorageFailed => "storage_failed",
         }
     }

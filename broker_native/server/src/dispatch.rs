@@ -11,6 +11,7 @@ use crate::io::budget;
 use crate::io::frames::Frame;
 use crate::shared::Shared;
 use pylog_log::BUG;
+use pylog_security::principal::Principal;
 use pylog_wire::{ApiKey, Message, Reader, RequestHeader, WireError};
 
 /// Handles the request in `frame`. Never panics: a panic inside closes the connection.
@@ -32,7 +33,9 @@ fn route(shared: &Arc<Shared>, from: &Origin, frame: &mut Frame) -> Result<Outco
     let (version, correlation_id) = (header.api_version, header.correlation_id);
     let (info, shared) = (header.info(), Arc::clone(shared));
     let Origin { local, peer, connection } = *from;
-    let call = Call { shared, version, correlation_id, local, peer, connection, client_id: header.client_id };
+    let principal = Arc::new(Principal::anonymous());
+    let client_id = header.client_id;
+    let call = Call { shared, version, correlation_id, local, peer, connection, principal, client_id };
     let Some(info) = info.filter(|info| SERVED.contains(&info.key)) else {
         return Ok(refuse(format!("API key {} is not served", header.api_key)));
     };
@@ -88,6 +91,8 @@ fn answered(call: Call, key: ApiKey, reader: Reader) -> Result<Outcome, WireErro
         ApiKey::EndTxn => on::end_txn::handle(call, read(reader, version)?),
         ApiKey::WriteTxnMarkers => on::write_txn_markers::handle(call, read(reader, version)?),
         ApiKey::DescribeAcls => on::describe_acls::handle(&call, &read(reader, version)?),
+        ApiKey::CreateAcls => on::create_acls::handle(call, read(reader, version)?),
+        ApiKey::DeleteAcls => on::delete_acls::handle(call, read(reader, version)?),
         ApiKey::DescribeConfigs => on::describe_configs::handle(call, read(reader, version)?),
         ApiKey::AlterConfigs => on::alter_configs::handle(call, read(reader, version)?),
         ApiKey::AlterReplicaLogDirs => on::alter_replica_log_dirs::handle(&call, &read(reader, version)?),

@@ -4,6 +4,7 @@
 //! | module | what it does | uses |
 //! |---|---|---|
 //! | here | [`Server`]: open, apply topics, listen, close | most of them |
+//! | [`authorization`] | who may do what: the table of rights, and the ACLs | `call`, `settings`, `shared` |
 //! | [`network`] | accepts; one task per connection | `call`, `dispatch`, `handlers`, `io`, `shared` |
 //! | [`dispatch`], [`handlers`], [`call`] | which request is handled where; one file per request; what a handler gets and gives | `cluster`, `coordinators`, `decide`, `errors`, `fetch_sessions`, `io`, `share_groups`, `shared`, `state` |
 //! | [`shared`] | what all connections share | `cluster`, `coordinators`, `decide`, `fetch_sessions`, `io`, `metrics`, `settings`, `share_groups`, `shutdown`, `state` |
@@ -18,6 +19,7 @@
 //! # Life
 //! [`Server::open`] locks the data directory and starts nothing. [`Server::listen`] starts the runtime's threads.
 //! [`Server::close`] stops accepting, answers what is in flight, stops the threads, syncs and marks the data directory.
+pub mod authorization;
 pub mod call;
 pub mod cluster;
 pub mod coordinators;
@@ -44,6 +46,7 @@ use parking_lot::Mutex;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 
+use crate::authorization::Authorizer;
 use crate::cluster::peers::Peers;
 use crate::cluster::spec::TopicSpec;
 use crate::cluster::view::{Cluster, ClusterView};
@@ -72,6 +75,8 @@ use pylog_log::broker;
 use pylog_log::loggers::BROKER;
 use pylog_log::warn;
 use pylog_replica::following::ReplicaManager;
+use pylog_security::acl::AclBinding;
+use pylog_security::principal::NoPrincipal;
 use pylog_storage::{Clock, Disk, LogManager, StorageError, TopicPartition};
 
 /// Why the server cannot start or stop as it should.
@@ -80,6 +85,9 @@ pub enum ServerError {
     /// The data directory or a log.
     #[error(transparent)]
     Storage(#[from] StorageError),
+    /// A setting that names no principal.
+    #[error("super.users: {0}")]
+    Principal(#[from] NoPrincipal),
     /// A socket or a thread.
     #[error(transparent)]
     Io(#[from] std::io::Error),
@@ -116,7 +124,7 @@ impl Server {
     /// Locks and opens the data directory `dir`. No thread starts.
     ///
     /// # Errors
-    /// [`ServerError::Storage`].
+    /// [`ServerError::Storage`], [`ServerError::Principal`].
     pub fn open(
         disk: Arc<dyn Disk>,
         clock: Arc<dyn Clock>,
@@ -125,6 +133,7 @@ impl Server {
         decider: Arc<dyn Decider>,
     ) -> Result<Self, ServerError> {
         let _here = broker::enter(settings.node_id);
+        let authorizer = Authorizer::of(&settings)?;
         let logs = LogManager::open(Arc::clone(&disk), Arc::clone(&clock), dir, (&settings).into())?;
         let topics = Arc::new(topics::Topics::default());
         let cluster = Arc::new(Cluster::new(settings.clustered));
@@ -139,6 +148,7 @@ impl Server {
         let (shutdown, metrics) = (Arc::<Shutdown>::default(), Arc::<Metrics>::default());
         let receive = Duration::from_millis(settings.socket_request_receive_timeout_ms);
         let shared = Shared {
+            authorizer,
             coordinators: Coordinators::new(
                 &settings,
                 &topics,
@@ -218,6 +228,13 @@ impl Server {
             (TopicPartition::new(&topic.name, partition.partition), topic.topic_id)
         });
         Ok(self.shared.logs.expect(logs)?)
+    }
+
+    /// Exchanges all ACLs; nothing happens where no authorizer is configured.
+    pub fn apply_acls(&self, acls: impl IntoIterator<Item = AclBinding>) {
+        if let Some(authorizer) = &self.shared.authorizer {
+            authorizer.apply(acls);
+        }
     }
 
     /// Applies a new view of the cluster: which brokers are alive, and which one is the controller.
