@@ -4,10 +4,10 @@
 //! | module | what it does | uses |
 //! |---|---|---|
 //! | here | [`Server`]: open, apply topics, listen, close | most of them |
-//! | [`authorization`] | who may do what: the table of rights, and the ACLs | `call`, `settings`, `shared` |
+//! | [`authorization`] | who may do what: the table of rights, and the ACLs | `settings` |
 //! | [`network`] | accepts; one task per connection | `call`, `dispatch`, `handlers`, `io`, `shared` |
-//! | [`dispatch`], [`handlers`], [`call`] | which request is handled where; one file per request; what a handler gets and gives | `cluster`, `coordinators`, `decide`, `errors`, `fetch_sessions`, `io`, `share_groups`, `shared`, `state` |
-//! | [`shared`] | what all connections share | `cluster`, `coordinators`, `decide`, `fetch_sessions`, `io`, `metrics`, `settings`, `share_groups`, `shutdown`, `state` |
+//! | [`dispatch`], [`handlers`], [`call`], [`rights`] | which request is handled where; one file per request; what a handler gets and gives, and what it asks about rights | `authorization`, `cluster`, `coordinators`, `decide`, `errors`, `fetch_sessions`, `io`, `share_groups`, `shared`, `state` |
+//! | [`shared`] | what all connections share | `authorization`, `cluster`, `coordinators`, `decide`, `fetch_sessions`, `io`, `metrics`, `settings`, `share_groups`, `shutdown`, `state` |
 //! | [`coordinators`], [`share_groups`] | the shell of the machines for groups, share partitions and transactions; sessions, long polls and settings of share groups | `cluster`, `errors`, `io`, `settings`, `state`, `upkeep` |
 //! | [`upkeep`] | threads and tasks that run beside the requests | `cluster`, `decide`, `metrics`, `settings`, `shutdown`, `state` |
 //! | [`fetch_sessions`] | what each consumer reads | none |
@@ -31,6 +31,7 @@ pub mod handlers;
 pub mod io;
 pub mod metrics;
 pub mod network;
+pub mod rights;
 pub mod settings;
 pub mod share_groups;
 pub mod shared;

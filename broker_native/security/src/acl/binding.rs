@@ -1,8 +1,10 @@
 //! One ACL.
 use std::fmt;
 
+use serde::Deserialize;
+
 use super::filter::{ANY, MATCH};
-use super::{CLUSTER_NAME, Operation, PatternType, Permission, ResourceType};
+use super::{CLUSTER_NAME, Operation, PatternType, Permission, ResourceType, UnknownName};
 
 /// The resources that an ACL is about.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -28,13 +30,47 @@ pub struct Entry {
     pub permission: Permission,
 }
 
-/// One ACL: Kafka's `AclBinding`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+/// One ACL: Kafka's `AclBinding`. Read from JSON with Kafka's names: `{"resource_type": "TOPIC", "resource_name": "t", "pattern_type":
+/// "LITERAL", "principal": "User:alice", "host": "*", "operation": "READ", "permission": "ALLOW"}`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "Named")]
 pub struct AclBinding {
     /// The resources.
     pub pattern: Pattern,
     /// Who may do what.
     pub entry: Entry,
+}
+
+/// An ACL in words.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Named {
+    resource_type: String,
+    resource_name: String,
+    pattern_type: String,
+    principal: String,
+    host: String,
+    operation: String,
+    permission: String,
+}
+
+impl TryFrom<Named> for AclBinding {
+    type Error = UnknownName;
+
+    fn try_from(named: Named) -> Result<Self, UnknownName> {
+        let pattern = Pattern {
+            resource_type: named.resource_type.parse()?,
+            name: named.resource_name,
+            pattern_type: named.pattern_type.parse()?,
+        };
+        let entry = Entry {
+            principal: named.principal,
+            host: named.host,
+            operation: named.operation.parse()?,
+            permission: named.permission.parse()?,
+        };
+        Ok(Self { pattern, entry })
+    }
 }
 
 /// Why an ACL is not taken (INVALID_REQUEST).

@@ -238,6 +238,16 @@ fn what_is_wrong_with_a_new_acl_is_said_in_kafkas_order() {
 }
 
 #[test]
+fn an_acl_is_read_from_json_with_kafkas_names() {
+    let text = r#"{"resource_type": "TRANSACTIONAL_ID", "resource_name": "t", "pattern_type": "PREFIXED",
+        "principal": "User:alice", "host": "*", "operation": "TWO_PHASE_COMMIT", "permission": "DENY"}"#;
+    let read: AclBinding = serde_json::from_str(text).unwrap();
+    assert_eq!(read.to_string(), "DENY TWO_PHASE_COMMIT on TRANSACTIONAL_ID:PREFIXED:t to User:alice from *");
+    let error = serde_json::from_str::<AclBinding>(&text.replace("DENY", "MAYBE")).unwrap_err().to_string();
+    assert!(error.contains("\"MAYBE\" is no permission of an ACL: use DENY, ALLOW"), "{error}");
+}
+
+#[test]
 fn a_filter_means_the_acls_that_kafkas_would() {
     let pattern = |pattern_type, name: &str| Pattern {
         resource_type: ResourceType::Topic,

@@ -203,6 +203,8 @@ rows! {
     // Transactions.
     /// The transactional id, where there is one.
     INIT_PRODUCER_ID_TRANSACTION: InitProducerId Write TransactionalId refuses;
+    /// The same, where the producer prepares its transactions (KIP-939).
+    INIT_PRODUCER_ID_TWO_PHASE: InitProducerId TwoPhaseCommit TransactionalId refuses;
     /// An idempotent producer without one: of the cluster,
     INIT_PRODUCER_ID_CLUSTER: InitProducerId IdempotentWrite Cluster hides;
     /// or else of some topic, whichever it is; refused with the cluster's error.

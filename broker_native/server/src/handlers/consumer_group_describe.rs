@@ -53,7 +53,8 @@ fn visible(call: &Call, group: DescribedGroup) -> DescribedGroup {
     let assignments = group.members.iter().flat_map(|member| [&member.assignment, &member.target_assignment]);
     let names = assignments.flat_map(|assignment| &assignment.topic_partitions).map(|topic| &topic.topic_name);
     let names: BTreeSet<_> = names.filter(|_| call.is_guarded()).collect();
-    match names.into_iter().all(|name| call.may(&CONSUMER_GROUP_DESCRIBE_TOPIC, name)) {
+    let may_know = names.into_iter().all(|name| call.may(&CONSUMER_GROUP_DESCRIBE_TOPIC, name));
+    match may_know {
         true => group,
         false => DescribedGroup {
             error_message: Some(HAS_HIDDEN_TOPICS.to_owned()),

@@ -6,6 +6,7 @@ use super::common::answered::answered;
 use super::common::transactions::{ask, fenced_as};
 use crate::authorization::table::{
     INIT_PRODUCER_ID_CLUSTER, INIT_PRODUCER_ID_SOME_TOPIC, INIT_PRODUCER_ID_TRANSACTION,
+    INIT_PRODUCER_ID_TWO_PHASE,
 };
 use crate::call::{Call, Outcome, Reply};
 use pylog_coordinator::transaction::{ProducerIdSource, TxnReply, TxnRequest};
@@ -37,7 +38,10 @@ pub fn handle(call: Call, request: InitProducerIdRequest) -> Outcome {
 /// Whether the client may use the transactional id; without one, whether it may write idempotently, or to some topic.
 fn check(call: &Call, request: &InitProducerIdRequest) -> Result<(), ErrorCode> {
     match &request.transactional_id {
-        Some(id) => call.check(&INIT_PRODUCER_ID_TRANSACTION, id),
+        Some(id) => {
+            call.check(&INIT_PRODUCER_ID_TRANSACTION, id)?;
+            if request.enable_2_pc { call.check(&INIT_PRODUCER_ID_TWO_PHASE, id) } else { Ok(()) }
+        }
         None if call.may_cluster(&INIT_PRODUCER_ID_CLUSTER) => Ok(()),
         None if call.may_some(&INIT_PRODUCER_ID_SOME_TOPIC) => Ok(()),
         None => Err(INIT_PRODUCER_ID_CLUSTER.error()),

@@ -48,7 +48,8 @@ pub fn handle(call: Call, request: ShareGroupDescribeRequest) -> Outcome {
 fn visible(call: &Call, group: DescribedGroup) -> DescribedGroup {
     let topics = group.members.iter().flat_map(|member| &member.assignment.topic_partitions);
     let names: BTreeSet<_> = topics.map(|topic| &topic.topic_name).filter(|_| call.is_guarded()).collect();
-    match names.into_iter().all(|name| call.may(&SHARE_GROUP_DESCRIBE_TOPIC, name)) {
+    let may_know = names.into_iter().all(|name| call.may(&SHARE_GROUP_DESCRIBE_TOPIC, name));
+    match may_know {
         true => group,
         false => DescribedGroup {
             error_message: Some(HAS_HIDDEN_TOPICS.to_owned()),
