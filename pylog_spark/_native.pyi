@@ -88,7 +88,7 @@ class SettingRow:
     def name(self) -> str:
         """Kafka's name, or ours where Kafka has none."""
     @property
-    def kind(self) -> Literal["BOOLEAN", "STRING", "INT", "LONG", "DOUBLE", "LIST"]:
+    def kind(self) -> Literal["BOOLEAN", "STRING", "INT", "LONG", "DOUBLE", "LIST", "PASSWORD"]:
         """Kafka's name of its type."""
     @property
     def default(self) -> str | bool | float | None:
@@ -117,6 +117,9 @@ class SettingRow:
     def dynamic(self) -> bool:
         """Whether a running broker takes a change."""
     @property
+    def per_listener(self) -> bool:
+        """Of a broker: whether each listener may have a value of its own."""
+    @property
     def field(self) -> str | None:
         """The field that the native half reads it into; None when Python alone reads it."""
     @property
@@ -125,6 +128,12 @@ class SettingRow:
     @property
     def aliases(self) -> tuple[str, ...]:
         """Other names of the same setting."""
+
+def throwaway_certificates(
+    authority: str, asked: Sequence[tuple[str, Sequence[str], Literal["server", "client", "both"], int, int]]
+) -> tuple[str, list[tuple[str, str]]]:
+    """Certificates for tests, as PEM: that of a new authority called `authority`, and (certificate, private key) of each that is `asked`
+    for by (common name, hosts, usage, first and last second in which it is valid since 1970)."""
 
 def open_log(deliver: Callable[[list[_LogLine]], None]) -> bool:
     """Let `deliver` be called with the lines of this process's native brokers, some at a time, and once a second with none; always in one
@@ -157,8 +166,8 @@ class NativeBroker:
         {partition, leader, leader_epoch, replicas, isr, partition_epoch, adding, removing, elr}]}. Opens (recovers) or creates the
         logs of this broker's replicas before it returns, begins to lead or to follow, and removes replicas that moved away."""
     def apply_cluster(self, view_json: str) -> None:
-        """Replace what is known of the brokers: {"controller_id" (-1: none), "controller_epoch", "brokers": [{id, host, port, rack,
-        epoch}]}, this one included, "dead": [the same of those that belong to the cluster and do not live], "level"}."""
+        """Replace what is known of the brokers: {"controller_id" (-1: none), "controller_epoch", "brokers": [{id, endpoints:
+        {listener: [host, port]}, rack, epoch}]}, this one included, "dead": [the same of those that belong to the cluster and do not live], "level"}."""
     def expect_topics(self, topics_json: str) -> None:
         """Of these topics (as `apply_topics` takes them) this broker had its replicas in a data directory that is gone: it serves none
         of them before it is put back or given up."""
@@ -173,20 +182,30 @@ class NativeBroker:
         """Bytes a second that leaders here may send to throttled replicas, and followers here may fetch of them; 2^63-1: no limit."""
     def apply_group_configs(self, configs_json: str) -> None:
         """Replace the settings of single groups: {group id: {setting: value}}; what is left out is the broker's."""
+    def apply_security(self, security_json: str) -> None:
+        """Replace users, ACLs and quotas: {"scram": [{user, mechanism, salt, stored_key, server_key (base64), iterations}], "acls": [
+        {resource_type, resource_name, pattern_type, principal, host, operation, permission}], "quotas": [{"entity": {"user",
+        "client-id", "ip"}, "values"}], "decoy_key": 64 hexadecimal digits, the same on all brokers}. Refused as a whole when one part cannot be used."""
+    def apply_jwks(self, jwks_json: str) -> None:
+        """Replace the keys (a JWKS, RFC 7517) that the signatures of tokens are checked with."""
     def set_cleaner_backoff(self, backoff_ms: int) -> None:
         """How long a thread that compacts waits when it found nothing to do (log.cleaner.backoff.ms)."""
     def was_clean(self) -> bool:
         """Whether the last user of the data directory stopped cleanly; False of a new directory."""
     def remove_topic(self, name: str) -> None:
         """Stop serving the topic and delete its directories."""
-    def listen(self, host: str, port: int) -> int:
-        """Bind, start serving, return the port (useful with port 0)."""
+    def listen(self, listeners_json: str) -> list[int]:
+        """Bind all listeners, start serving, return the port of each (useful with port 0).
+
+        JSON list of {name, protocol, host, port, advertised_host (null: the one that the client dialled), advertised_port
+        (null: the one that is bound), settings: {what `pylog_spark.broker.listeners` gives}}."""
     def next_event(self, timeout_ms: int) -> tuple[int, str, str] | None:
         """Wait for a request that needs a decision: (event id, kind, JSON). None after `timeout_ms` or when closed.
 
         Kinds: create_topics, delete_topics, create_partitions, alter_configs, incremental_alter_configs,
         describe_configs, auto_create_topics, alter_partition, allocate_producer_ids, alter_partition_reassignments,
-        list_partition_reassignments, elect_leaders, update_features, unregister_broker. The JSON is the wire request, fields in snake_case
+        list_partition_reassignments, elect_leaders, update_features, unregister_broker, alter_user_scram_credentials,
+        describe_user_scram_credentials, create_acls, delete_acls, alter_client_quotas, describe_client_quotas. The JSON is the wire request, fields in snake_case
         (for auto_create_topics: {"topics": [names]}; for alter_partition and allocate_producer_ids see `server/decide.rs`)."""
     def wake(self) -> None:
         """Let `next_event` return, the one that waits or the next one. Callable from every thread."""
@@ -236,8 +255,8 @@ class Client:
     ) -> list[_Document]:
         """Incremental: a value sets, None goes back to the default. One `NamedResult`."""
     def request(self, name: str, arguments_json: str) -> list[_Document]:
-        """Groups, their offsets, transactions, replicas: the methods of `pylog_spark.client.groups`, `.transactions` and
-        `.replicas`, by name and with their arguments as a JSON object; the classes are named there."""
+        """Groups, their offsets, transactions, replicas, rights: the methods of `pylog_spark.client.groups`, `.transactions`,
+        `.replicas` and `.security`, by name and with their arguments as a JSON object; the classes are named there."""
     def end_transactions(
         self, transactions: Sequence[tuple[str, int, int]], commit: bool, timeout_ms: int
     ) -> list[_Document]:
@@ -353,8 +372,11 @@ class RawConnection:
     out have their defaults, unknown fields are refused, bytes are hexadecimal text. Not for programs: use `Client`.
     """
 
-    def __new__(cls, host: str, port: int, timeout_ms: int = 30_000) -> RawConnection:
-        """Connects. `timeout_ms`: how long `receive` waits for a byte before it raises TIMED_OUT."""
+    def __new__(
+        cls, host: str, port: int, timeout_ms: int = 30_000, config: Mapping[str, str] | None = None
+    ) -> RawConnection:
+        """Connects. `timeout_ms`: how long `receive` waits for a byte before it raises TIMED_OUT. `config`: settings of a client
+        (`settings`), of which those of TLS and SASL count; with SASL it is logged in."""
     def call(self, api_name: str, version: int, request_json: str = "{}", client_id: str = "raw") -> str:
         """`send`, then `receive`."""
     def send(

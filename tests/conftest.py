@@ -14,9 +14,10 @@ import pytest
 from tests import spark_home
 from tests.harness import order
 from tests.harness.kafka import kafka, spark_kafka
+from tests.harness.secured import secured
 from tests.harness.zookeeper import worker_zookeeper
 
-__all__ = ["kafka", "spark_kafka", "worker_zookeeper"]
+__all__ = ["kafka", "secured", "spark_kafka", "worker_zookeeper"]
 
 # Before the first session: Python workers have what the environment of Spark's Java process had at its start.
 os.environ["PYLOG_TEST_RACK"] = "b"

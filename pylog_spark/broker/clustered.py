@@ -16,9 +16,10 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from pylog_spark.broker import partitions, stray_logs
-from pylog_spark.broker.config import BrokerConfig, parse_listener
+from pylog_spark.broker.config import BrokerConfig
 from pylog_spark.broker.controller import Controller
 from pylog_spark.broker.lease import Lease
+from pylog_spark.broker.listeners import Listeners
 from pylog_spark.broker.membership import (
     Membership,
     MembershipError,
@@ -28,7 +29,6 @@ from pylog_spark.broker.membership import (
     understood_level,
 )
 from pylog_spark.broker.registry import TopicRegistry, stored_cluster_id
-from pylog_spark.broker.setting import ConfigError
 from pylog_spark.cluster import documents
 from pylog_spark.cluster.election import leave
 from pylog_spark.cluster.model import BrokerInfo, new_topic_id
@@ -147,9 +147,9 @@ class Clustered:
         self._registry.apply_all()
         self.membership.give_up(self._native.offline_partitions())
 
-    def join(self, host: str, port: int) -> None:
-        """Register with the address `host`:`port`; from now on this broker may lead."""
-        self.membership.set_address(host, port)
+    def join(self, listeners: Listeners) -> None:
+        """Register with the addresses of the `listeners`; from now on this broker may lead."""
+        self.membership.set_addresses(listeners.endpoints(), listeners.inter_broker)
         self._lease = Lease(self._store, self._native, self._session_s)
         self.membership.register(self._native, self._lease)
         self._remember_boot()
@@ -229,22 +229,3 @@ class Clustered:
                 file.write(boot_id())
         except OSError as error:
             log.warning("The file that notes this start of the machine cannot be written: %s", error)
-
-
-def advertised_address(broker: BrokerConfig, host: str, port: int, *, alone: bool) -> tuple[str, int] | None:
-    """The address by which others reach this broker: advertised.listeners, or the address on which it listens.
-
-    None for a broker that is `alone` and listens on every address: each client uses the address that it has. In a cluster that raises
-    `ConfigError`.
-    """
-    advertised = broker.text("advertised.listeners")
-    if advertised is not None:
-        return parse_listener("advertised.listeners", advertised)
-    if host in ("", "0.0.0.0", "::"):
-        if alone:
-            return None
-        raise ConfigError(
-            f"In a cluster others must know how to reach this broker, and {host or 'every address'} does not say: set "
-            "advertised.listeners=PLAINTEXT://HOST:PORT."
-        )
-    return host, port

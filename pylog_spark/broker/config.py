@@ -2,13 +2,14 @@
 
 They are declared in the native half (`broker_native/settings`), each once. An unknown name is refused, with the nearest known one. Nothing here reads a file or starts anything.
 
+A setting that each listener of a broker may have of its own is also known as ``listener.name.<name>.<setting>``.
 A topic setting that is not given falls back to its broker settings in the order of its `synonyms` (Kafka's table:
 ServerTopicConfigSynonyms), then to its default. The defaults are Kafka 4.4's.
 """
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pylog_spark._native import nearest
@@ -19,6 +20,11 @@ BROKER_SETTINGS: tuple[Setting, ...] = declared("broker")
 
 TOPIC: Mapping[str, Setting] = {setting.name: setting for setting in TOPIC_SETTINGS}
 BROKER: Mapping[str, Setting] = {setting.name: setting for setting in BROKER_SETTINGS}
+#: Begins the name of a setting of one listener.
+LISTENER_PREFIX = "listener.name."
+#: SASL mechanisms, by which a setting of one listener may be told apart further: ``listener.name.<name>.<mechanism>.<setting>``.
+MECHANISMS = ("plain", "scram-sha-256", "scram-sha-512", "oauthbearer")
+_SASL_PREFIX = "sasl."
 _ALIASES = {alias: setting for setting in BROKER_SETTINGS for alias in setting.aliases}
 
 
@@ -30,6 +36,8 @@ def find(settings: Mapping[str, Setting], name: str) -> Setting:
     ConfigError
         There is none; the sentence has the nearest known name.
     """
+    if settings is BROKER and name.startswith(LISTENER_PREFIX):
+        return _find_of_listener(name)
     setting = settings.get(name) or (_ALIASES.get(name) if settings is BROKER else None)
     if setting is not None:
         return setting
@@ -37,6 +45,22 @@ def find(settings: Mapping[str, Setting], name: str) -> Setting:
     near = nearest(name, list(settings))
     hint = f"did you mean {near}" if near else f"the known ones are {', '.join(settings)}"
     raise ConfigError(f"{name} is not a {kind} setting of pylog: {hint}.")
+
+
+def _find_of_listener(name: str) -> Setting:
+    """The setting of one listener, under its whole name, with the listener's in lower case."""
+    listener, _, rest = name.removeprefix(LISTENER_PREFIX).partition(".")
+    mechanism, _, plain = rest.partition(".")
+    if mechanism not in MECHANISMS or not plain.startswith(_SASL_PREFIX):
+        mechanism, plain = "", rest
+    setting = find(BROKER, plain)
+    if not setting.per_listener:
+        raise ConfigError(f"{name} is refused: a listener has no {plain} of its own, so set it for the broker.")
+    return replace(setting, name=_of_listener(listener, setting.name, mechanism))
+
+
+def _of_listener(listener: str, name: str, mechanism: str = "") -> str:
+    return ".".join(filter(None, (f"{LISTENER_PREFIX}{listener.lower()}", mechanism.lower(), name)))
 
 
 def parse(settings: Mapping[str, Setting], given: Iterable[tuple[str, str]]) -> dict[str, Value]:
@@ -69,6 +93,20 @@ class BrokerConfig:
             if name in layer:
                 return layer[name]
         return BROKER[name].default
+
+    def of_listener(self, listener: str, name: str, mechanism: str = "") -> Value:
+        """The value of a setting for one listener, and one SASL mechanism if that is given: its own, else the broker's."""
+        for own in (_of_listener(listener, name, mechanism), _of_listener(listener, name)):
+            if own in self.given:
+                return self.given[own]
+        return self[name]
+
+    def listener_settings(self) -> Iterator[tuple[str, str]]:
+        """The settings that are given for single listeners: (name of the listener in lower case, setting)."""
+        for name in self.given:
+            if name.startswith(LISTENER_PREFIX):
+                listener, _, setting = name.removeprefix(LISTENER_PREFIX).partition(".")
+                yield listener, setting
 
     def number(self, name: str) -> int:
         """The value of a whole-number setting."""
@@ -124,38 +162,11 @@ def log_config(broker: BrokerConfig, overrides: Mapping[str, Value], *, internal
     return resolved
 
 
-def native_settings(broker: BrokerConfig, cluster_id: str) -> str:
-    """The JSON from which `NativeBroker` is built: every setting that it reads, the cluster id and the advertised address.
-
-    `advertised_host` and `advertised_port` are null when each client is sent the address to which it connected.
-    """
-    host, port = None, None
-    advertised = broker.text("advertised.listeners")
-    if advertised is not None:
-        host, port = parse_listener("advertised.listeners", advertised)
-    values: dict[str, Any] = {setting.name: broker[setting.name] for setting in BROKER_SETTINGS if setting.native}
-    given = {"cluster_id": cluster_id, "advertised_host": host, "advertised_port": port}
+def native_settings(broker: BrokerConfig, cluster_id: str, inter_broker: str, client: Mapping[str, str]) -> str:
+    """The JSON from which `NativeBroker` is built: every setting that it reads but those of listeners, the cluster id, the name of the
+    listener over which brokers reach each other, and the settings of a `client` with which they do."""
+    values: dict[str, Any] = {
+        setting.name: broker[setting.name] for setting in BROKER_SETTINGS if setting.native and not setting.per_listener
+    }
+    given = {"cluster_id": cluster_id, "inter_broker": inter_broker, "inter_broker_client": client}
     return json.dumps({**values, **given, "clustered": broker.text("zookeeper.connect") is not None})
-
-
-def parse_listener(name: str, text: str) -> tuple[str, int]:
-    """Split ``HOST:PORT`` or ``PLAINTEXT://HOST:PORT`` (IPv6 in brackets). `name` is what the error calls it.
-
-    Raises
-    ------
-    ConfigError
-        There are several listeners, another protocol, or a missing or impossible port.
-    """
-    scheme, separator, rest = text.strip().partition("://")
-    if not separator:
-        scheme, rest = "PLAINTEXT", text.strip()
-    host, colon, port = rest.rpartition(":")
-    if (
-        "," in rest
-        or scheme.upper() != "PLAINTEXT"
-        or not colon
-        or not (port.isascii() and port.isdigit())
-        or int(port) > 65535
-    ):
-        raise ConfigError(f"{name}={text} is refused: it must be one address as HOST:PORT or PLAINTEXT://HOST:PORT.")
-    return host.strip("[]"), int(port)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pylog_spark.broker.config import BROKER, BROKER_SETTINGS, TOPIC_SETTINGS, BrokerConfig, topic_value
 from pylog_spark.broker.group_config import GROUP_SETTINGS
 from pylog_spark.broker.messages import DescribeConfigsEntry, DescribeConfigsSynonym
-from pylog_spark.broker.setting import Setting, Value, show
+from pylog_spark.broker.setting import Setting, Type, Value, show
 
 
 class Source(enum.IntEnum):
@@ -92,17 +92,22 @@ def _entry(
     setting: Setting, value: Value, layers: list[Layer], read_only: bool, synonyms: bool, docs: bool
 ) -> DescribeConfigsEntry:
     source = layers[0][2] if layers else Source.DEFAULT_CONFIG
+    # A password is never told, as Kafka does: only that there is one.
+    sensitive = setting.type is Type.PASSWORD
     shown: list[DescribeConfigsSynonym] = (
-        [{"name": name, "value": show(layer_value), "source": int(origin)} for name, layer_value, origin in layers]
+        [
+            {"name": name, "value": None if sensitive else show(layer_value), "source": int(origin)}
+            for name, layer_value, origin in layers
+        ]
         if synonyms
         else []
     )
     return {
         "name": setting.name,
-        "value": show(value),
+        "value": None if sensitive else show(value),
         "read_only": read_only,
         "config_source": int(source),
-        "is_sensitive": False,
+        "is_sensitive": sensitive,
         "synonyms": shown,
         "config_type": int(setting.type),
         "documentation": setting.doc if docs else None,

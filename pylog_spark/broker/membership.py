@@ -13,7 +13,7 @@ import logging
 import queue
 import time
 import uuid
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
@@ -25,7 +25,7 @@ from pylog_spark.cluster.documents import DocumentError
 from pylog_spark.cluster.election import Liveness, rejoin, without_log
 from pylog_spark.cluster.features import not_understood
 from pylog_spark.cluster.known import remembered
-from pylog_spark.cluster.model import BrokerInfo
+from pylog_spark.cluster.model import BrokerInfo, Endpoint
 from pylog_spark.cluster.store import RevisionConflict, SharedStore, Stored, StoreError, Write
 from pylog_spark.cluster.store.durable import make_directory, replace_file
 
@@ -167,9 +167,9 @@ class Membership:
                     "give all brokers the same value, and set others per topic."
                 )
 
-    def set_address(self, host: str, port: int) -> None:
-        """Set the address of the registration."""
-        self.me = replace(self.me, host=host, port=port)
+    def set_addresses(self, endpoints: Mapping[str, Endpoint], inter_broker: str) -> None:
+        """Set the addresses of the registration: of each listener by name, and which of them other brokers use."""
+        self.me = self.me.at(endpoints, inter_broker)
 
     def register(self, native: NativeMember, lease: Lease) -> None:
         """Register: from now on the other brokers know that this one lives, and it may lead. Raises `StoreError`, `MembershipError`."""
@@ -335,16 +335,20 @@ class Membership:
     def _follow(self, names: list[str]) -> None:
         topics: dict[str, None] = {}
         registrations = groups = False
+        secured: list[tuple[int, Sequence[str]]] = []
         paths = [documents.CHANGES + name for name in names]
         for path, stored in zip(paths, self.store.get_all(paths), strict=True):
             if stored is not None:
-                changed, brokers, of_groups = documents.decode_change_notification(path, stored.data)
-                topics.update(dict.fromkeys(changed))
-                registrations, groups = registrations or brokers, groups or of_groups
+                change = documents.decode_change_notification(path, stored.data)
+                topics.update(dict.fromkeys(change.topics))
+                registrations, groups = registrations or change.brokers, groups or change.groups
+                secured += [] if change.security is None else [change.security]
         if registrations:
             self._read_brokers()
         if groups:
             self._registry.read_groups()
+        if secured:
+            self._registry.security.follow(secured)
         self._registry.refresh(list(topics))
 
     # What others ask
@@ -395,7 +399,7 @@ def view(
 
     def shown(some: Iterable[BrokerInfo]) -> list[dict[str, object]]:
         return [
-            {"id": broker.id, "host": broker.host, "port": broker.port, "rack": broker.rack, "epoch": broker.epoch}
+            {"id": broker.id, "endpoints": broker.endpoints, "rack": broker.rack, "epoch": broker.epoch}
             for broker in some
         ]
 

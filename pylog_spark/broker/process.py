@@ -15,6 +15,7 @@ import json
 import logging
 import math
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -22,9 +23,10 @@ from types import TracebackType
 from typing import cast
 
 from pylog_spark.broker import config, native_log, partitions, requests
-from pylog_spark.broker.clustered import ChangeQueue, Clustered, advertised_address, agreed_cluster_id, connect
+from pylog_spark.broker.clustered import ChangeQueue, Clustered, agreed_cluster_id, connect
 from pylog_spark.broker.config import BrokerConfig
 from pylog_spark.broker.foreign import belongs_to_kafka, sentence_for_kafka
+from pylog_spark.broker.listeners import Listeners, address, inter_broker_client, native_listeners, read_listeners
 from pylog_spark.broker.loggers import serving_as
 from pylog_spark.broker.membership import MembershipError
 from pylog_spark.broker.registry import TopicRegistry, message_of, stored_cluster_id, stored_config
@@ -58,14 +60,16 @@ class Broker:
     Attributes
     ----------
     bootstrap_servers : str
-        The address that clients connect to, ``HOST:PORT``.
+        The address that clients connect to, ``HOST:PORT``: that of its first listener.
+    listeners : Listeners
+        All of its listeners, with the ports on which they listen.
     node_id : int
         Its number, by which its lines in the log are known.
     failure : str or None
         Why it has handed its leadership to the other brokers of its cluster and is to be closed; see `when_failed`.
     """
 
-    def __init__(self, data_dir: str, host: str, port: int, given: BrokerConfig) -> None:
+    def __init__(self, data_dir: str, listeners: Listeners, given: BrokerConfig) -> None:
         from pylog_spark._native import NativeBroker, NativeError
 
         started = time.perf_counter()
@@ -95,7 +99,7 @@ class Broker:
             known_id = agreed_cluster_id(store) if shared else stored_cluster_id(store)
             self.cluster_id = known_id or new_topic_id()
             broker = stored_config(store, given)
-            self._native = NativeBroker(self.data_dir, config.native_settings(broker, self.cluster_id))
+            self._native = NativeBroker(self.data_dir, _native_settings(broker, self.cluster_id, listeners))
         except NativeError as error:
             store.close()
             raise BrokerError(_start_sentence(error, self.data_dir)) from error
@@ -119,17 +123,16 @@ class Broker:
                 if known_id is None:
                     store.compare_and_set(documents.CLUSTER, documents.encode_cluster(self.cluster_id), 0)
                 self._registry.start()
-            self.host, self.port = host, self._native.listen(host, port)
-            advertised = advertised_address(broker, host, self.port, alone=self._cluster is None)
-            if self._cluster is not None and advertised is not None:
-                self._cluster.join(*advertised)
+            self.listeners = listeners.bound(self._native.listen(native_listeners(broker, listeners)))
+            if self._cluster is not None:
+                self._cluster.join(self.listeners)
         except (NativeError, StoreError, DocumentError, ConfigError, MembershipError) as error:
             # What kept it from starting, such as a full disk, may well keep it from closing: the first error is the cause.
             with contextlib.suppress(NativeError):
                 self._native.close(CLOSE_TIMEOUT_MS)
             store.close()
-            raise BrokerError(_listen_sentence(error, host, port)) from error
-        self._registry.broker = _shown(broker, self.data_dir, (self.host, self.port), advertised)
+            raise BrokerError(_listen_sentence(error)) from error
+        self._registry.broker = _shown(broker, self.data_dir, self.listeners)
         self._thread = _control_thread(self._control_loop)
         self.start_seconds = time.perf_counter() - started
         if self._cluster is None:
@@ -138,7 +141,12 @@ class Broker:
 
     @property
     def bootstrap_servers(self) -> str:
-        return _address(self.host, self.port)
+        return self.address_of(self.listeners.first.name)
+
+    def address_of(self, listener: str) -> str:
+        """The address, ``HOST:PORT``, of the listener with this name."""
+        (found,) = (one for one in self.listeners.all if one.name == listener.upper())
+        return address(found.host, found.port)
 
     @property
     def topic_count(self) -> int:
@@ -270,8 +278,8 @@ class Broker:
 
 def start_broker(
     data_dir: str | os.PathLike[str],
-    host: str = "127.0.0.1",
-    port: int = 0,
+    host: str | None = None,
+    port: int | None = None,
     *,
     allow_plaintext: bool = False,
     **settings: object,
@@ -283,11 +291,13 @@ def start_broker(
     data_dir : path
         The directory of the log; created when missing. Only one broker can use it at a time.
     host, port : str, int
-        The address to listen on; port 0 takes a free port, see `Broker.bootstrap_servers`.
+        The address to listen on without encryption; 127.0.0.1 and a free port when neither they nor ``listeners`` are given. Port 0
+        takes a free port, see `Broker.bootstrap_servers`.
     allow_plaintext : bool
-        Needed to listen on an address that other machines can reach: all of them can read and write then.
+        Needed to listen without encryption on an address that other machines can reach: all of them can read and write then.
     **settings
-        Settings by Kafka's names, with underscores: ``num_partitions=4, log_retention_hours=24``.
+        Settings by Kafka's names, with underscores: ``num_partitions=4, log_retention_hours=24``. ``listeners`` names several addresses,
+        as Kafka's setting does. A name that Python cannot have as a keyword is given in a mapping: ``**{"listener.name.x.ssl.client.auth": "required"}``.
 
     Returns
     -------
@@ -306,31 +316,37 @@ def start_broker(
     >>> with start_broker("./data", num_partitions=4) as broker:  # doctest: +SKIP
     ...     print(broker.bootstrap_servers)
     """
-    return open_broker(data_dir, host, port, config.keyword_settings(settings), allow_plaintext)
+    given = config.keyword_settings(settings)
+    if host is not None or port is not None:
+        if "listeners" in dict(given):
+            raise ConfigError("host or port, and listeners, are given: give the addresses in listeners alone.")
+        given.append(("listeners", address("127.0.0.1" if host is None else host, port or 0)))
+    elif "listeners" not in dict(given):
+        given.append(("listeners", "127.0.0.1:0"))
+    return open_broker(data_dir, given, allow_plaintext)
 
 
 def open_broker(
-    data_dir: str | os.PathLike[str], host: str, port: int, settings: Iterable[tuple[str, str]], allow_plaintext: bool
+    data_dir: str | os.PathLike[str], settings: Iterable[tuple[str, str]], allow_plaintext: bool
 ) -> Broker:
-    """Start a broker as `start_broker` does, with settings as (Kafka's name, text)."""
-    given = config.broker_config(settings)
-    if not (is_loopback(host) or allow_plaintext):
-        raise ConfigError(
-            f"{host} can be reached by other machines, and the connection is neither encrypted nor authenticated: "
-            "listen on 127.0.0.1, or say that you want this with --allow-plaintext (in Python: allow_plaintext=True)."
-        )
+    """Start a broker as `start_broker` does, with settings as (Kafka's name, text), its addresses among them."""
+    given = config.broker_config([*settings, *([("allow.plaintext.listeners", "true")] if allow_plaintext else [])])
+    listeners = read_listeners(given)
+    if given.text("zookeeper.connect") is not None:
+        listeners.check_cluster()
+        inter_broker_client(given, listeners)
     native_log.open_log()
     try:
         with serving_as(given.number("node.id")):
-            return Broker(os.fspath(data_dir), host, port, given)
+            return Broker(os.fspath(data_dir), listeners, given)
     finally:
         # What the start brought to light is in the log when the broker serves, or does not start.
         native_log.flush()
 
 
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach `host`."""
-    return host in ("localhost", "::1") or (host.startswith("127.") and host.replace(".", "").isdigit())
+def _native_settings(broker: BrokerConfig, cluster_id: str, listeners: Listeners) -> str:
+    client = inter_broker_client(broker, listeners)
+    return config.native_settings(broker, cluster_id, listeners.inter_broker, client)
 
 
 def _control_thread(work: Callable[[], None]) -> threading.Thread:
@@ -341,21 +357,16 @@ def _control_thread(work: Callable[[], None]) -> threading.Thread:
     return thread
 
 
-def _shown(
-    broker: BrokerConfig, data_dir: str, listens: tuple[str, int], advertised: tuple[str, int] | None
-) -> BrokerConfig:
+def _shown(broker: BrokerConfig, data_dir: str, listeners: Listeners) -> BrokerConfig:
     """The settings as DescribeConfigs shows them, with the directory and the addresses that are in use.
 
-    `advertised` is the address that clients are given; None when each client is given the address that it connected to.
+    Of a listener whose clients are each given the address that they connected to, no advertised address is shown.
     """
-    used = {"log.dirs": data_dir, "listeners": f"PLAINTEXT://{_address(*listens)}"}
-    if advertised is not None:
-        used["advertised.listeners"] = f"PLAINTEXT://{_address(*advertised)}"
+    used = {"log.dirs": data_dir, "listeners": ",".join(map(str, listeners.all))}
+    advertised = [f"{name}://{address(*endpoint)}" for name, endpoint in listeners.endpoints().items()]
+    if advertised:
+        used["advertised.listeners"] = ",".join(advertised)
     return BrokerConfig({**broker.given, **used}, broker.dynamic)
-
-
-def _address(host: str, port: int) -> str:
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def _start_sentence(error: Exception, data_dir: str) -> str:
@@ -364,8 +375,10 @@ def _start_sentence(error: Exception, data_dir: str) -> str:
     return f"The data directory {data_dir} cannot be opened: {message_of(error)}"
 
 
-def _listen_sentence(error: Exception, host: str, port: int) -> str:
+def _listen_sentence(error: Exception) -> str:
+    """The sentence for an error of the start; the native one of a port that is taken begins with "cannot listen on HOST:PORT: "."""
     sentence = message_of(error)
-    if "in use" in sentence.lower():
-        return f"{host}:{port} is already in use: stop the program that listens there, or use another port."
+    taken = re.search(r"cannot listen on (\S+): .*in use", sentence, re.IGNORECASE)
+    if taken:
+        return f"{taken[1]} is already in use: stop the program that listens there, or use another port."
     return sentence

@@ -38,6 +38,7 @@ class Type(enum.IntEnum):
     LONG = 5
     DOUBLE = 6
     LIST = 7
+    PASSWORD = 9
 
 
 _BOUNDS = {Type.SHORT: 2**15 - 1, Type.INT: INT_MAX, Type.LONG: LONG_MAX}
@@ -121,6 +122,8 @@ class Setting:
         True when it can be changed while the broker runs (AlterConfigs).
     native : str
         Field of the native half that has the value; empty when only Python uses it.
+    per_listener : bool
+        True when each listener of a broker may have a value of its own.
     synonyms : tuple of Synonym
         For a topic setting, the broker settings that it falls back to; the first one that is set wins.
     aliases : tuple of str
@@ -137,6 +140,7 @@ class Setting:
     native: str = ""
     synonyms: tuple[Synonym, ...] = field(default=())
     aliases: tuple[str, ...] = field(default=())
+    per_listener: bool = False
 
     def parse(self, text: str) -> Value:
         """Turn `text` into this setting's value.
@@ -180,6 +184,7 @@ def _setting(row: "SettingRow") -> Setting:
         row.field or "",
         tuple(Synonym(name, factor) for name, factor in row.synonyms),
         row.aliases,
+        row.per_listener,
     )
 
 
@@ -200,6 +205,7 @@ def _an(kind: Type) -> str:
         Type.LONG: "a whole number of 64 bits",
         Type.DOUBLE: "a number",
         Type.LIST: "a list separated by commas",
+        Type.PASSWORD: "text",
     }
     return words[kind]
 

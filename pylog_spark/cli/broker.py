@@ -9,20 +9,19 @@ import time
 import click
 
 from pylog_spark.broker import loggers
-from pylog_spark.broker.config import parse_listener
 from pylog_spark.broker.process import Broker, BrokerError, open_broker
 from pylog_spark.broker.setting import ConfigError
 from pylog_spark.cli.common import SettingOption
 from pylog_spark.cli.log_lines import FORMATTERS, log_to_stderr
 from pylog_spark.cli.signals import StopSignal
 
-_DEFAULT_LISTEN = "127.0.0.1:9092"
-
 _EPILOG = """\b
 Examples:
   pylog broker --data-dir ./data
   pylog broker --data-dir ./data --listen 127.0.0.1:0 --config num.partitions=4
   pylog broker --config-file server.properties
+  pylog broker --data-dir ./data --listen PLAINTEXT://127.0.0.1:9092,SSL://0.0.0.0:9093 \\
+      --config ssl.keystore.type=PEM --config ssl.keystore.location=broker.pem
   pylog broker --data-dir ./1 --listen 127.0.0.1:9092 --zookeeper 127.0.0.1:2181/pylog --broker-id 1
   pylog broker --data-dir ./2 --listen 127.0.0.1:9093 --zookeeper 127.0.0.1:2181/pylog --broker-id 2
 
@@ -45,8 +44,8 @@ def _list_settings(ctx: click.Context, _option: click.Parameter, asked: bool) ->
 @click.option(
     "--listen",
     "-l",
-    metavar="HOST:PORT",
-    help=f"The address to serve on; port 0 takes a free port.  [default: {_DEFAULT_LISTEN}]",
+    metavar="[NAME://]HOST:PORT[,...]",
+    help="The address to serve on, or several as Kafka's setting listeners; port 0 takes a free port.  [default: 127.0.0.1:9092]",
 )
 @click.option(
     "--config", "-c", "settings", cls=SettingOption, owners=["broker"],
@@ -90,8 +89,8 @@ def broker(
         given = [*(_read(config_file) if config_file else []), *settings]
         given += [("zookeeper.connect", zookeeper)] if zookeeper else []
         given += [("node.id", str(broker_id))] if broker_id is not None else []
-        directory, host, port = _place(given, data_dir, listen)
-        running = open_broker(directory, host, port, given, allow_plaintext)
+        directory, given = _place(given, data_dir, listen)
+        running = open_broker(directory, given, allow_plaintext)
     except ConfigError as error:
         raise click.UsageError(str(error)) from error
     except BrokerError as error:
@@ -100,26 +99,27 @@ def broker(
         _serve(running)
 
 
-def _place(given: list[tuple[str, str]], data_dir: str | None, listen: str | None) -> tuple[str, str, int]:
+def _place(
+    given: list[tuple[str, str]], data_dir: str | None, listen: str | None
+) -> tuple[str, list[tuple[str, str]]]:
+    """The data directory, and the settings with the addresses to listen on."""
     named = dict(given)
     directory = data_dir or named.get("log.dirs") or named.get("log.dir")
     if not directory:
         raise ConfigError("Where should the log be kept? Name a directory with --data-dir DIR.")
-    host, port = parse_listener("--listen", listen or named.get("listeners") or _DEFAULT_LISTEN)
-    return directory, host, port
+    return directory, [*given, ("listeners", listen)] if listen else given
 
 
 def _serve(running: Broker) -> None:
     stop = StopSignal()
     counts = f"{running.topic_count} topics, {running.partition_count} partitions"
-    ready = (
-        f"pylog broker ready on {running.bootstrap_servers} (data in {running.data_dir}, {counts}, pid {os.getpid()})"
+    click.echo(
+        f"pylog broker ready on {_addresses(running)} (data in {running.data_dir}, {counts}, pid {os.getpid()})"
     )
-    click.echo(ready)
     sys.stdout.flush()
     running.when_failed(stop.come)
     log = logging.getLogger("pylog.broker")
-    log.info("Serving on %s, ready after %.3f s.", running.bootstrap_servers, running.start_seconds)
+    log.info("Serving on %s, ready after %.3f s.", _addresses(running), running.start_seconds)
     stop.wait()
     log.info("Stopping.")
     started = time.perf_counter()
@@ -130,6 +130,12 @@ def _serve(running: Broker) -> None:
     if running.failure:
         raise click.ClickException(running.failure)
     log.info("Stopped cleanly after %.3f s.", time.perf_counter() - started)
+
+
+def _addresses(running: Broker) -> str:
+    """The address of the only listener, or all with their names."""
+    listeners = running.listeners.all
+    return running.bootstrap_servers if len(listeners) == 1 else ",".join(map(str, listeners))
 
 
 def _read(config_file: str) -> list[tuple[str, str]]:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
+from pylog_spark.cli.command_config import command_config, command_config_option
+
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
     from click.shell_completion import CompletionItem
@@ -93,13 +95,14 @@ def json_option(command: _Command) -> _Command:
 
 
 def client_config_option(command: _Command) -> _Command:
-    """Add --client-config."""
+    """Add --client-config and --command-config."""
+    command = command_config_option(command)
     return click.option(
         "--client-config",
         "client_config",
         cls=SettingOption,
         owners=["client"],
-        help="A setting of the client by Kafka's name, such as request.timeout.ms=5000. Repeatable.",
+        help="A setting of the client by Kafka's name, such as request.timeout.ms=5000. Repeatable. Passwords belong into --command-config.",
     )(command)
 
 
@@ -157,7 +160,7 @@ def partitions_of(admin: "Admin", text: str) -> list[tuple[str, int]]:
 
 def client_settings(bootstrap: str, more: Iterable[tuple[str, str]] = ()) -> dict[str, str]:
     """The client's configuration for this command line."""
-    return {"bootstrap.servers": bootstrap, "client.id": "pylog-cli", **dict(more)}
+    return {"client.id": "pylog-cli", **command_config(), "bootstrap.servers": bootstrap, **dict(more)}
 
 
 def echo_json(value: object) -> None:

@@ -14,7 +14,7 @@ Known = Mapping[int, BrokerInfo]
 
 def remembered(known: Known, broker: BrokerInfo) -> Known:
     """Give `known` with `broker` as it registers now; the same object when nothing changes."""
-    shown = BrokerInfo(broker.id, broker.host, broker.port, broker.rack)
+    shown = BrokerInfo(broker.id, broker.host, broker.port, broker.rack, listeners=broker.listeners)
     return known if known.get(broker.id) == shown else {**known, broker.id: shown}
 
 

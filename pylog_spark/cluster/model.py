@@ -3,12 +3,20 @@
 import base64
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 
 # Ids that Kafka never hands out: "no id" and the two of its metadata topic.
 _RESERVED_IDS = frozenset({uuid.UUID(int=0), uuid.UUID(int=1)})
+
+
+class Endpoint(NamedTuple):
+    """Where a listener is reached."""
+
+    host: str
+    port: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,12 +25,16 @@ class BrokerInfo:
 
     Attributes
     ----------
+    host, port : str, int
+        Where other brokers reach it.
     epoch : int
         The epoch of its registration; a broker that registers again has a larger one.
     level_min, level_max : int
         The cluster levels that it understands: of stored documents and of requests between brokers.
     min_isr : int
         Its default of min.insync.replicas; all brokers of a cluster have the same.
+    listeners : tuple of (str, Endpoint)
+        Its listeners by name, in the order of the names; empty when its only one is PLAINTEXT at `host` and `port`.
     """
 
     id: int
@@ -33,6 +45,18 @@ class BrokerInfo:
     level_min: int = 1
     level_max: int = 1
     min_isr: int = 1
+    listeners: tuple[tuple[str, Endpoint], ...] = ()
+
+    @property
+    def endpoints(self) -> dict[str, Endpoint]:
+        """Where each of its listeners is reached, by name."""
+        return dict(self.listeners) or {"PLAINTEXT": Endpoint(self.host, self.port)}
+
+    def at(self, endpoints: Mapping[str, Endpoint], inter_broker: str) -> "BrokerInfo":
+        """Give this broker with these listeners, of which other brokers use `inter_broker`."""
+        host, port = endpoints[inter_broker]
+        only_plaintext = endpoints.keys() == {"PLAINTEXT"}
+        return replace(self, host=host, port=port, listeners=() if only_plaintext else tuple(sorted(endpoints.items())))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ that says what to do. pyspark is not imported here.
 |---|---|
 | `table` | the options |
 | `names` | which names are known, refused, ignored; the options' values; settings of the native client |
+| `secrets` | which settings are secret, and never shown |
 | `java` | settings of the Java clients that are ignored or refused |
 | `read`, `write` | the options of a query as one value |
 | `page` | the documentation, made from the table |

@@ -9,6 +9,8 @@ from __future__ import annotations
 _NO_GROUP = "pylog reads without joining a group"
 _NO_METRICS = "this client keeps no Java metrics; Spark's query progress and the brokers' metrics show the same"
 _METADATA = "metadata is requested when it is needed: at every trigger, and when a leader has moved"
+_TOKENS = "a token is replaced by the first login that finds it old, not by a thread of its own"
+_ONE_WAY = "certificates are judged in one way here, by rustls"
 _SHARE = "Spark's driver decides what each task reads; a share group would divide the records itself"
 
 #: Accepted, so that a format("kafka") query runs unchanged, and without effect: name -> why that is right.
@@ -44,15 +46,26 @@ IGNORED: dict[str, str] = {
     "partitioner.rack.aware": "rows without a key go to one partition after the other, a batch at a time",
     "reconnect.backoff.max.ms": "see kafka.retry.backoff.max.ms",
     "reconnect.backoff.ms": "see kafka.retry.backoff.ms",
+    "sasl.login.refresh.min.period.seconds": _TOKENS,
+    "sasl.login.refresh.window.jitter": _TOKENS,
     "session.timeout.ms": _NO_GROUP,
     "share.acknowledgement.mode": _SHARE,
     "share.acquire.mode": _SHARE,
+    "ssl.keymanager.algorithm": _ONE_WAY,
+    "ssl.secure.random.implementation": "random bytes are the operating system's",
+    "ssl.trustmanager.algorithm": _ONE_WAY,
     "socket.connection.setup.timeout.max.ms": "every connection attempt has the same time, kafka.socket.connection.setup.timeout.ms",
 }
 
 _NO_CLASSES = "there are no Java classes in this client; leave it out"
-_NO_TLS = "TLS is not built yet: this client speaks to PLAINTEXT listeners only; leave it out and use such a listener"
-_NO_SASL = "SASL is not built yet: this client speaks to PLAINTEXT listeners only; leave it out and use such a listener"
+_NO_KERBEROS = (
+    "GSSAPI (Kerberos) is not spoken by this client; use a listener of the brokers with SCRAM-SHA-512 or OAUTHBEARER, or one of SSL "
+    "with a client's certificate"
+)
+_NO_ASSERTION = (
+    "a client that proves itself to the server of tokens by an assertion needs a Python function for it; name it in "
+    "kafka.sasl.oauthbearer.token.provider"
+)
 
 #: Refused, because ignoring them would do something else than the user asked for: name -> why, and what to do.
 REFUSED: dict[str, str] = {
@@ -69,28 +82,22 @@ REFUSED: dict[str, str] = {
     "partitioner.ignore.keys": "rows with a key go where Kafka's own partitioner puts them; leave it out, or drop the column key",
     "security.providers": _NO_CLASSES,
     "transaction.two.phase.commit.enable": "the sink prepares its transactions wherever the brokers can; leave it out",
+    "sasl.client.callback.handler.class": f"{_NO_CLASSES}, and name a Python function that gives tokens in kafka.sasl.oauthbearer.token.provider",
+    "sasl.login.class": _NO_CLASSES,
+    "sasl.oauthbearer.jwt.retriever.class": f"{_NO_CLASSES}: kafka.sasl.oauthbearer.token.endpoint.url says where tokens come from",
+    "ssl.engine.factory.class": _NO_CLASSES,
+    "ssl.provider": _NO_CLASSES,
     "transactional.id": "exactly-once writing gives every task a transactional id of its own; leave it out, and use txnAppId and txnVersion to name a batch write",
 }
 
-_SASL = """client.callback.handler.class jaas.config kerberos.kinit.cmd kerberos.min.time.before.relogin kerberos.service.name
-kerberos.ticket.renew.jitter kerberos.ticket.renew.window.factor login.callback.handler.class login.class
-login.connect.timeout.ms login.read.timeout.ms login.refresh.buffer.seconds login.refresh.min.period.seconds
-login.refresh.window.factor login.refresh.window.jitter login.retry.backoff.max.ms login.retry.backoff.ms mechanism
-oauthbearer.allow.unverified.audience oauthbearer.allow.unverified.issuer
-oauthbearer.assertion.algorithm oauthbearer.assertion.claim.aud oauthbearer.assertion.claim.exp.seconds
-oauthbearer.assertion.claim.iss oauthbearer.assertion.claim.jti.include oauthbearer.assertion.claim.nbf.seconds
-oauthbearer.assertion.claim.sub oauthbearer.assertion.file oauthbearer.assertion.private.key.file
-oauthbearer.assertion.private.key.passphrase oauthbearer.assertion.template.file oauthbearer.client.credentials.client.id
-oauthbearer.client.credentials.client.secret oauthbearer.clock.skew.seconds oauthbearer.expected.audience
-oauthbearer.expected.issuer oauthbearer.header.urlencode oauthbearer.jwks.endpoint.refresh.ms
-oauthbearer.jwks.endpoint.retry.backoff.max.ms oauthbearer.jwks.endpoint.retry.backoff.ms oauthbearer.jwks.endpoint.url
-oauthbearer.jwt.retriever.class oauthbearer.jwt.validator.class oauthbearer.scope oauthbearer.scope.claim.name
-oauthbearer.sub.claim.name oauthbearer.token.endpoint.url"""
+_ASSERTION = """algorithm claim.aud claim.exp.seconds claim.iss claim.jti.include claim.nbf.seconds claim.sub file private.key.file
+private.key.passphrase template.file"""
+_KERBEROS = "kinit.cmd min.time.before.relogin service.name ticket.renew.jitter ticket.renew.window.factor"
+REFUSED.update({f"sasl.oauthbearer.assertion.{name}": _NO_ASSERTION for name in _ASSERTION.split()})
+REFUSED.update({f"sasl.kerberos.{name}": _NO_KERBEROS for name in _KERBEROS.split()})
 
-_SSL = """cipher.suites enabled.protocols endpoint.identification.algorithm engine.factory.class key.password
-keymanager.algorithm keystore.certificate.chain keystore.key keystore.location keystore.password keystore.type protocol
-provider secure.random.implementation trustmanager.algorithm truststore.certificates truststore.location truststore.password
-truststore.type"""
-
-REFUSED.update({f"sasl.{name}": _NO_SASL for name in _SASL.split()})
-REFUSED.update({f"ssl.{name}": _NO_TLS for name in _SSL.split()})
+#: Of the Java brokers, or of how Java's classes find each other.
+_OF_BROKERS = """allow.unverified.audience allow.unverified.issuer clock.skew.seconds expected.audience expected.issuer
+jwks.endpoint.refresh.ms jwks.endpoint.retry.backoff.max.ms jwks.endpoint.retry.backoff.ms jwks.endpoint.url jwt.validator.class
+scope.claim.name sub.claim.name"""
+IGNORED.update({f"sasl.oauthbearer.{name}": "brokers judge tokens, a client sends them as it gets them" for name in _OF_BROKERS.split()})

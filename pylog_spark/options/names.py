@@ -9,6 +9,7 @@ from pylog_spark.errors import PylogError, native
 from pylog_spark.offsets.limits import LimitError
 from pylog_spark.offsets.pattern import PatternError
 from pylog_spark.options import java
+from pylog_spark.options.secrets import ClientSettings
 from pylog_spark.options.table import OPTIONS, Option
 
 #: The topic in which the sink keeps its decisions. No pattern matches it, although for the brokers it is not an internal topic.
@@ -83,7 +84,7 @@ def _value(option: Option, text: str) -> Any:
         raise PylogError("PYLOG_INVALID_OPTION", f"The option {option.name} {error}.") from None
 
 
-def client_settings(given: Mapping[str, str]) -> dict[str, str]:
+def client_settings(given: Mapping[str, str]) -> ClientSettings:
     """Give the settings of the native client, which knows their names and values."""
     settings: dict[str, str] = {}
     for key, text in given.items():
@@ -96,7 +97,7 @@ def client_settings(given: Mapping[str, str]) -> dict[str, str]:
         sentence = 'The option kafka.bootstrap.servers is missing; give the brokers as "host:port[,host:port...]".'
         has_any = bool(settings) or any(key.lower() in BY_KEY for key in given)
         raise PylogError("PYLOG_INVALID_OPTION", sentence if has_any else f"{sentence} {_TABLE}.")
-    return {name: text for name, text in settings.items() if name not in _NOT_NATIVE}
+    return ClientSettings((name, text) for name, text in settings.items() if name not in _NOT_NATIVE)
 
 
 def _nearest(name: str) -> str:

@@ -24,8 +24,7 @@ def page() -> str:
     """Render ``docs/options.md``. A test keeps the file equal to this; ``python -m pylog_spark.options`` writes it anew."""
     conditions = table(("condition", "meaning"), ((f"`{name}`", meaning) for name, meaning in CONDITIONS.items()))
     ignored = table(("accepted, without effect", "because"), _reasons(IGNORED))
-    not_security = {name: reason for name, reason in REFUSED.items() if not name.startswith(("sasl.", "ssl."))}
-    refused = table(("refused", "because"), [*_reasons(not_security), ("`kafka.sasl.*`, `kafka.ssl.*`", _NO_SECURITY)])
+    refused = table(("refused", "because"), _reasons(REFUSED))
     client = table(("setting", "value", "default", "meaning"), map(_client_row, native().settings("client")))
     return _PAGE.format(options=options_table(), conditions=conditions, client=client, ignored=ignored, refused=refused)
 
@@ -40,10 +39,11 @@ def _client_row(row: SettingRow) -> tuple[str, str, str, str]:
         *words, last = row.words
         kind = f"{', '.join(words)} or {last}"
     default = str(row.default).lower() if isinstance(row.default, bool) else str(row.default)
-    return f"`kafka.{row.name}`", kind, default or "none", row.doc
+    doc = row.doc
+    if row.aliases:
+        doc = f"{doc} Also known as {', '.join(f'`kafka.{name}`' for name in row.aliases)}."
+    return f"`kafka.{row.name}`", kind, default or "none", doc
 
-
-_NO_SECURITY = "TLS and SASL are not built yet: this client speaks to PLAINTEXT listeners only"
 
 _PAGE = """# Options of format("pylog")
 

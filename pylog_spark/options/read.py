@@ -22,6 +22,7 @@ from pylog_spark.offsets.limits import (
 from pylog_spark.offsets.pattern import compile_pattern
 from pylog_spark.offsets.spans import EVERY, Spans
 from pylog_spark.options.names import SINK_TOPIC, client_settings, option_values
+from pylog_spark.options.secrets import ClientSettings
 from pylog_spark.options.table import BATCH, STREAM
 
 #: How long a task waits for its records unless an option says otherwise: `spark.network.timeout`, which Spark's connector takes.
@@ -140,10 +141,10 @@ def read_options(given: Mapping[str, str], scope: str) -> ReadOptions:
     )
 
 
-def _of_tasks(client: Mapping[str, str], poll_timeout_ms: int | None) -> dict[str, str]:
+def _of_tasks(client: Mapping[str, str], poll_timeout_ms: int | None) -> ClientSettings:
     if poll_timeout_ms is not None:
-        return {**client, "default.api.timeout.ms": str(poll_timeout_ms)}
-    return {"default.api.timeout.ms": str(POLL_TIMEOUT_MS), **client}
+        return ClientSettings({**client, "default.api.timeout.ms": str(poll_timeout_ms)})
+    return ClientSettings({"default.api.timeout.ms": str(POLL_TIMEOUT_MS), **client})
 
 
 def _subscription(values: Mapping[str, Any]) -> Subscription:

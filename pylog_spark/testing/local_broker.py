@@ -8,11 +8,12 @@ import re
 import selectors
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from pylog_spark.testing.certificates import Certificates
 from pylog_spark.testing.process import ProcessError, Server
 
-_READY = re.compile(r"pylog broker ready on (\S+):(\d+) ")
+_READY = re.compile(r"pylog broker ready on (\S+) \(")
 START_TIMEOUT_S = 30.0
 #: The command of this installation of pylog.
 PROGRAM = (sys.executable, "-m", "pylog_spark")
@@ -30,18 +31,38 @@ class LocalBroker(Server):
         The broker's directory; kept between starts, and never removed here.
     port : int
         0 takes a free port at the first start and keeps it for later ones.
+    listeners : mapping of str to str, optional
+        Names of several listeners and their protocols, such as ``{"INSIDE": "PLAINTEXT", "OUTSIDE": "SSL"}``. The first one has `port`
+        and is what `bootstrap_servers` names; the others take free ports and keep them, see `address_of`. Without it there is one
+        called PLAINTEXT.
+    tls : bool
+        Let its only listener be SSL with throw-away certificates, which are made beside the data directory (``<data_dir>-tls``);
+        `client_settings` has what clients need.
     **settings
         The broker's settings by Kafka's names, with underscores: ``num_partitions=4``.
 
     Attributes
     ----------
+    certificates : Certificates or None
+        With `tls`: its throw-away certificates, called ``broker`` and ``client``.
     program : sequence of str
         The command that the next start runs: this installation of pylog. A test sets another one to upgrade a broker.
     """
 
-    def __init__(self, data_dir: str | os.PathLike[str], *, port: int = 0, **settings: object) -> None:
+    def __init__(
+        self,
+        data_dir: str | os.PathLike[str],
+        *,
+        port: int = 0,
+        listeners: Mapping[str, str] | None = None,
+        tls: bool = False,
+        **settings: object,
+    ) -> None:
         super().__init__("The broker")
         self.data_dir = os.path.abspath(os.fspath(data_dir))
+        self.certificates = Certificates(f"{self.data_dir}-tls") if tls else None
+        self._protocols = dict(listeners or ({"SSL": "SSL"} if tls else {"PLAINTEXT": "PLAINTEXT"}))
+        self._ports = dict.fromkeys(self._protocols, 0)
         self.port = port
         self._settings = settings
         self.program: Sequence[str] = PROGRAM
@@ -51,6 +72,25 @@ class LocalBroker(Server):
     def bootstrap_servers(self) -> str:
         """The address that clients connect to, ``HOST:PORT``."""
         return f"{self.host}:{self.port}"
+
+    @property
+    def port(self) -> int:
+        """The port of its first listener."""
+        return self._ports[next(iter(self._ports))]
+
+    @port.setter
+    def port(self, port: int) -> None:
+        self._ports[next(iter(self._ports))] = port
+
+    def address_of(self, listener: str) -> str:
+        """The address, ``HOST:PORT``, of the listener with this name."""
+        return f"{self.host}:{self._ports[listener]}"
+
+    @property
+    def client_settings(self) -> dict[str, str]:
+        """What a client needs to reach the first listener, by Kafka's names: the address, and with `tls` the certificates that it trusts."""
+        secure = self.certificates.client_settings() if self.certificates is not None else {}
+        return {"bootstrap.servers": self.bootstrap_servers, **secure}
 
     @property
     def broker_id(self) -> int:
@@ -72,7 +112,8 @@ class LocalBroker(Server):
             self._child.end()
             raise LocalBrokerError(f"The broker did not start. Its log:\n{self.logs()}")
         self.start_seconds = time.perf_counter() - started
-        self.port = int(ready[2])
+        ports = [int(address.rpartition(":")[2]) for address in ready[1].split(",")]
+        self._ports = dict(zip(self._ports, ports, strict=True))
         return self
 
     def configure(self, **settings: object) -> None:
@@ -88,9 +129,18 @@ class LocalBroker(Server):
     def _command(self) -> list[str]:
         from pylog_spark.broker.config import keyword_settings
 
-        given = [word for name, text in keyword_settings(self._settings) for word in ("--config", f"{name}={text}")]
-        address = f"{self.host}:{self.port}"
-        return [*self.program, "broker", "--data-dir", self.data_dir, "--listen", address, *given]
+        settings = keyword_settings(self._settings)
+        if self.certificates is not None:
+            settings = [*self.certificates.made().broker_settings().items(), *settings]
+        given = [word for name, text in settings for word in ("--config", f"{name}={text}")]
+        return [*self.program, "broker", "--data-dir", self.data_dir, *self._listen(), *given]
+
+    def _listen(self) -> list[str]:
+        if self._protocols == {"PLAINTEXT": "PLAINTEXT"}:
+            return ["--listen", f"{self.host}:{self.port}"]
+        addresses = ",".join(f"{name}://{self.host}:{port}" for name, port in self._ports.items())
+        protocols = ",".join(f"{name}:{protocol}" for name, protocol in self._protocols.items())
+        return ["--listen", addresses, "--config", f"listener.security.protocol.map={protocols}"]
 
     def _first_line(self) -> str:
         output = self._child.process().stdout

@@ -3,7 +3,7 @@
 import os
 import signal
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -33,6 +33,8 @@ class KafkaBroker:
         Where clients find it; a free one when left out.
     quick : bool
         For tests of behaviour: Java starts faster and never gets fast.
+    format_options : sequence of str
+        Further words of ``kafka-storage format``, such as users.
     """
 
     def __init__(
@@ -43,8 +45,10 @@ class KafkaBroker:
         port: int | None = None,
         *,
         quick: bool = False,
+        format_options: Sequence[str] = (),
     ) -> None:
         self.folder = folder
+        self._format_options = format_options
         self.data_dir = folder / "data"
         self.port = port or free_port()
         self._java = [*_JAVA, f"-Xms{heap}", f"-Xmx{heap}", *(QUICK if quick else ("-XX:+UseG1GC",))]
@@ -88,7 +92,8 @@ class KafkaBroker:
     def start(self) -> float:
         """Start and wait until it answers; returns the seconds that took (without formatting the folder)."""
         if not (self.data_dir / "meta.properties").exists():
-            java("kafka.tools.StorageTool", "format", "-t", _CLUSTER_ID, "-c", str(self._properties))
+            words = ("format", "-t", _CLUSTER_ID, "-c", str(self._properties), *self._format_options)
+            java("kafka.tools.StorageTool", *words)
         command = [*self._java, "-cp", classpath("kafka")]
         with open(self.folder / "broker.log", "ab") as log:
             self._process = subprocess.Popen([*command, "kafka.Kafka", str(self._properties)], stdout=log, stderr=log)

@@ -3,11 +3,15 @@
 //! Names are Kafka's. A name that is not in the table is refused, so that a typing error cannot pass unseen.
 use std::collections::BTreeMap;
 use std::ops::Deref;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::{ClientError, Result};
+use crate::security::Security;
+use crate::security::tokens::{TokenSettings, TokenSource};
 use pylog_record::compression::Codec;
 use pylog_settings::client::{self, CompressionType};
+use pylog_settings::{Setting, client_security};
 pub use pylog_settings::client::{Acks, Isolation};
 use pylog_settings::nearest::nearest;
 
@@ -16,6 +20,7 @@ use pylog_settings::nearest::nearest;
 pub struct Settings {
     values: client::Settings,
     given: Vec<String>,
+    security: Security,
 }
 
 impl Deref for Settings {
@@ -34,9 +39,25 @@ impl Settings {
     pub fn new<'a>(given: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self> {
         let given: BTreeMap<&str, &str> = given.into_iter().collect();
         let names: Vec<String> = given.keys().map(|name| (*name).to_owned()).collect();
-        let settings = Self { values: values(&given)?, given: names };
+        let values = values(&given)?;
+        let mut settings = Self { values, given: names, security: Security::default() };
         settings.check()?;
+        settings.security = Security::new(&settings.values.security)?;
         Ok(settings)
+    }
+
+    /// How secured brokers are reached.
+    pub fn security(&self) -> &Security {
+        &self.security
+    }
+
+    /// The same, with tokens of OAUTHBEARER from what `source` makes of the settings for them.
+    pub fn with_tokens(
+        mut self,
+        source: impl FnOnce(&TokenSettings) -> Arc<dyn TokenSource>,
+    ) -> Self {
+        self.security.take_tokens_from(source);
+        self
     }
 
     /// The same, with a first pause of at most `pause_ms` before a retry.
@@ -94,9 +115,9 @@ impl Settings {
 
     fn check(&self) -> Result<()> {
         self.bootstrap()?;
-        if !self.security_protocol.eq_ignore_ascii_case("PLAINTEXT") {
+        if !self.values.security.enable_ssl_certificate_verification {
             return Err(ClientError::invalid(
-                "security.protocol must be PLAINTEXT: TLS and SASL are not supported yet",
+                "enable.ssl.certificate.verification=false is refused: without that check anybody could answer in the brokers' place; give the certificate of who signed the brokers' in ssl.truststore.location (or ssl.ca.location), and where only the host name does not fit, set ssl.endpoint.identification.algorithm to nothing",
             ));
         }
         if self.enable_idempotence && self.is_given("enable.idempotence") && self.acks != Acks::All {
@@ -124,25 +145,31 @@ fn address(text: &str) -> Result<(String, u16)> {
     Ok((host.trim_matches(['[', ']']).to_owned(), port))
 }
 
-/// The texts of `given` as values; what is not given has its default.
+/// Every setting that is read into a field.
+fn known() -> impl Iterator<Item = &'static Setting> + Clone {
+    client::Settings::SETTINGS.iter().chain(client_security::Settings::SETTINGS)
+}
+
+/// The texts of `given` as values; what is not given has its default. A setting may be given under any of its names, once.
 fn values(given: &BTreeMap<&str, &str>) -> Result<client::Settings> {
-    let known = client::Settings::SETTINGS;
-    if let Some(name) = given.keys().find(|name| !known.iter().any(|setting| setting.name == **name)) {
-        return Err(unknown(name));
-    }
-    let known = known.iter().filter_map(|setting| Some((setting, *given.get(setting.name)?)));
-    let parsed = known.map(|(setting, text)| {
+    let mut parsed = serde_json::Map::new();
+    for (name, text) in given {
+        let setting = known().find(|setting| setting.name == *name || setting.aliases.contains(name));
+        let setting = setting.ok_or_else(|| unknown(name))?;
         let value = setting.parse(text).map_err(|allowed| {
-            ClientError::invalid(format!("{} must be {allowed}, not {text:?}", setting.name))
-        });
-        Ok((setting.name.to_owned(), value?))
-    });
-    let values = client::Settings::default().read_over(parsed.collect::<Result<_>>()?);
+            ClientError::invalid(format!("{name} must be {allowed}, not {}", setting.shown((*text).into())))
+        })?;
+        if parsed.insert(setting.name.to_owned(), value).is_some() {
+            let names = [&[setting.name], setting.aliases].concat().join(" and ");
+            return Err(ClientError::invalid(format!("{names} are the same setting; leave one out")));
+        }
+    }
+    let values = client::Settings::default().read_over(parsed);
     values.map_err(|refused| ClientError::invalid(refused.to_string()))
 }
 
 fn unknown(name: &str) -> ClientError {
-    let nearest = nearest(name, client::Settings::SETTINGS.iter().map(|setting| setting.name));
+    let nearest = nearest(name, known().map(|setting| setting.name));
     let hint = nearest
         .map_or("see the table of client settings".to_owned(), |known| format!("did you mean {known}?"));
     ClientError::invalid(format!("unknown client setting {name:?}; {hint}"))
@@ -179,7 +206,8 @@ mod tests {
             ("linger.ms", "-1", "from 0 to"),
             ("compression.type", "brotli", "one of none, gzip, snappy, lz4, zstd"),
             ("check.crcs", "yes", "one of true, false"),
-            ("security.protocol", "SSL", "must be PLAINTEXT"),
+            ("security.protocol", "TLS", "one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL"),
+            ("enable.ssl.certificate.verification", "false", "ssl.truststore.location"),
         ] {
             let error = settings(&[(name, value)]).unwrap_err();
             assert!(error.message.contains(name) && error.message.contains(allowed), "{}", error.message);

@@ -23,6 +23,8 @@ pub mod kind {
     pub const FORKED: &str = "FORKED";
     /// A bug of this client.
     pub const INTERNAL: &str = "INTERNAL";
+    /// TLS could not be agreed on: a certificate that is not trusted or missing, other versions, no TLS at all.
+    pub const TLS: &str = "SSL_AUTHENTICATION_FAILED";
     /// The other side does not speak the protocol as agreed.
     pub const PROTOCOL: &str = "IO";
 }
@@ -68,6 +70,16 @@ impl ClientError {
     /// Whether the broker could not be reached or did not answer: another one may.
     pub fn is_lost(&self) -> bool {
         self.retriable && (self.kind == kind::UNREACHABLE || self.kind == kind::TIMED_OUT)
+    }
+
+    /// Whether the brokers, or this client, refused to trust the other side: no other broker of the cluster will do otherwise.
+    pub fn is_distrust(&self) -> bool {
+        let sasl = [
+            ErrorCode::SaslAuthenticationFailed,
+            ErrorCode::UnsupportedSaslMechanism,
+            ErrorCode::IllegalSaslState,
+        ];
+        !self.retriable && (self.kind == kind::TLS || sasl.iter().any(|code| code.name() == self.kind))
     }
 
     /// A response that cannot be right.

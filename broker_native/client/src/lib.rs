@@ -6,8 +6,9 @@
 //! | module | what it does | uses |
 //! |---|---|---|
 //! | [`error`] | what failed | none |
-//! | [`config`] | the settings, checked | `error` |
-//! | [`net`] | one connection; when waiting ends | `config`, `error` |
+//! | [`security`] | what reaching secured brokers takes: TLS, logins, tokens | `error` |
+//! | [`config`] | the settings, checked | `error`, `security` |
+//! | [`net`] | one connection; when waiting ends | `config`, `error`, `security` |
 //! | [`metadata`] | brokers, leaders, coordinators, offsets | `config`, `error`, `net` |
 //! | [`read`] | ranges of partitions as Arrow batches | `config`, `error`, `metadata`, `net` |
 //! | [`write`] | Arrow rows into partitions, transactions | `config`, `error`, `metadata`, `net` |
@@ -20,6 +21,7 @@ pub mod error;
 pub mod metadata;
 pub mod net;
 pub mod read;
+pub mod security;
 pub mod write;
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! `Client` of `_native.pyi`: metadata, offsets, admin.
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -9,6 +10,7 @@ use serde_json::Value;
 
 use super::error::Failure;
 use super::ffi::enter;
+use super::tokens::PythonTokens;
 use pylog_client::admin::topics::NewTopic;
 use pylog_client::admin::{by_name, configs, topics as admin};
 use pylog_client::config::{Isolation, Settings};
@@ -30,7 +32,8 @@ const BROKER_DEFAULT: i32 = -1;
 /// `INVALID_ARGUMENT` for an unknown name or a bad value.
 pub fn settings(config: &HashMap<String, String>) -> PyResult<Settings> {
     let given = config.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    Ok(Settings::new(given).map_err(Failure::from)?)
+    let settings = Settings::new(given).map_err(Failure::from)?;
+    Ok(settings.with_tokens(|wanted| Arc::new(PythonTokens::new(wanted))))
 }
 
 /// Kafka's hash of a key.

@@ -11,6 +11,8 @@ pub mod log;
 pub mod raw;
 pub mod reader;
 pub mod settings;
+pub mod throwaway;
+pub mod tokens;
 pub mod writer;
 
 use pyo3::prelude::*;
@@ -29,6 +31,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<settings::SettingRow>()?;
     module.add_function(wrap_pyfunction!(settings::settings, module)?)?;
     module.add_function(wrap_pyfunction!(settings::nearest, module)?)?;
+    module.add_function(wrap_pyfunction!(throwaway::throwaway_certificates, module)?)?;
     module.add_function(wrap_pyfunction!(log::open_log, module)?)?;
     module.add_function(wrap_pyfunction!(log::set_log_levels, module)?)?;
     module.add_function(wrap_pyfunction!(log::flush_log, module)?)?;

@@ -37,13 +37,20 @@ impl RawConnection {
 #[pymethods]
 impl RawConnection {
     #[new]
-    #[pyo3(signature = (host, port, timeout_ms=30_000))]
-    fn new(py: Python<'_>, host: &str, port: u16, timeout_ms: u32) -> PyResult<Self> {
-        let timeout = HashMap::from([
+    #[pyo3(signature = (host, port, timeout_ms=30_000, config=None))]
+    fn new(
+        py: Python<'_>,
+        host: &str,
+        port: u16,
+        timeout_ms: u32,
+        config: Option<HashMap<String, String>>,
+    ) -> PyResult<Self> {
+        let mut config = config.unwrap_or_default();
+        config.extend([
             ("bootstrap.servers".to_owned(), format!("{host}:{port}")),
             ("request.timeout.ms".to_owned(), timeout_ms.to_string()),
         ]);
-        let settings = settings(&timeout)?;
+        let settings = settings(&config)?;
         let connection =
             enter(py, || raw::RawConnection::open(host, port, &settings).map_err(Failure::from))?;
         Ok(Self { connection: Mutex::new(Some(connection)), owner: Owner::current() })

@@ -14,5 +14,6 @@ pub mod acl;
 pub mod principal;
 pub mod protocol;
 pub mod sasl;
-pub mod secret;
 pub mod tls;
+
+pub use pylog_settings::secret;

@@ -13,6 +13,7 @@ use crate::io::budget;
 use crate::io::response_queue::{Answer, Part};
 use crate::io::room::NoRoom;
 use crate::io::slow::NotDone;
+use crate::listeners::Listener;
 use crate::shared::Shared;
 use pylog_coordinator::Caller;
 use pylog_log::loggers::REQUEST;
@@ -35,6 +36,7 @@ pub const SERVED: &[ApiKey] = &[
     ApiKey::SyncGroup,
     ApiKey::DescribeGroups,
     ApiKey::ListGroups,
+    ApiKey::SaslHandshake,
     ApiKey::ApiVersions,
     ApiKey::CreateTopics,
     ApiKey::DeleteTopics,
@@ -53,6 +55,7 @@ pub const SERVED: &[ApiKey] = &[
     ApiKey::AlterConfigs,
     ApiKey::AlterReplicaLogDirs,
     ApiKey::DescribeLogDirs,
+    ApiKey::SaslAuthenticate,
     ApiKey::CreatePartitions,
     ApiKey::DeleteGroups,
     ApiKey::ElectLeaders,
@@ -62,6 +65,10 @@ pub const SERVED: &[ApiKey] = &[
     ApiKey::DescribeQuorum,
     ApiKey::UpdateFeatures,
     ApiKey::OffsetDelete,
+    ApiKey::DescribeClientQuotas,
+    ApiKey::AlterClientQuotas,
+    ApiKey::DescribeUserScramCredentials,
+    ApiKey::AlterUserScramCredentials,
     ApiKey::DescribeCluster,
     ApiKey::DescribeProducers,
     ApiKey::UnregisterBroker,
@@ -164,8 +171,12 @@ impl Outcome {
 }
 
 /// The connection that a request comes over.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Origin {
+    /// The listener that accepted it.
+    pub listener: Arc<Listener>,
+    /// Who the client is; anonymous before a login, and where nobody asks.
+    pub principal: Arc<Principal>,
     /// The address that the client dialled.
     pub local: SocketAddr,
     /// The client's address.
@@ -179,6 +190,10 @@ pub struct Origin {
 pub struct Call {
     /// The server.
     pub shared: Arc<Shared>,
+    /// The listener that the request came over.
+    pub listener: Arc<Listener>,
+    /// Who the client is.
+    pub principal: Arc<Principal>,
     /// Version of request and answer.
     pub version: i16,
     /// Comes back with the answer.
@@ -189,8 +204,6 @@ pub struct Call {
     pub peer: SocketAddr,
     /// Which connection; no two of a broker have the same.
     pub connection: u64,
-    /// Who the client is.
-    pub principal: Arc<Principal>,
     /// The client's name for itself.
     pub client_id: Option<String>,
 }

@@ -42,10 +42,18 @@ pub enum Kind {
     UpdateFeatures,
     /// UnregisterBroker.
     UnregisterBroker,
+    /// AlterUserScramCredentials.
+    AlterUserScramCredentials,
+    /// DescribeUserScramCredentials.
+    DescribeUserScramCredentials,
     /// CreateAcls: only creations that are valid.
     CreateAcls,
     /// DeleteAcls: only filters that are valid.
     DeleteAcls,
+    /// AlterClientQuotas.
+    AlterClientQuotas,
+    /// DescribeClientQuotas.
+    DescribeClientQuotas,
     /// A log that this broker leads cannot be written, and others are in sync: `{"reason"}`, answered `{}` when the broker is
     /// about to stop.
     StorageFailed,
@@ -69,8 +77,12 @@ impl Kind {
             Self::ElectLeaders => "elect_leaders",
             Self::UpdateFeatures => "update_features",
             Self::UnregisterBroker => "unregister_broker",
+            Self::AlterUserScramCredentials => "alter_user_scram_credentials",
+            Self::DescribeUserScramCredentials => "describe_user_scram_credentials",
             Self::CreateAcls => "create_acls",
             Self::DeleteAcls => "delete_acls",
+            Self::AlterClientQuotas => "alter_client_quotas",
+            Self::DescribeClientQuotas => "describe_client_quotas",
             Self::StorageFailed => "storage_failed",
         }
     }

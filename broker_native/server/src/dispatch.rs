@@ -11,7 +11,6 @@ use crate::io::budget;
 use crate::io::frames::Frame;
 use crate::shared::Shared;
 use pylog_log::BUG;
-use pylog_security::principal::Principal;
 use pylog_wire::{ApiKey, Message, Reader, RequestHeader, WireError};
 
 /// Handles the request in `frame`. Never panics: a panic inside closes the connection.
@@ -27,17 +26,28 @@ pub fn dispatch(shared: &Arc<Shared>, from: &Origin, frame: &mut Frame) -> Outco
     }
 }
 
+/// What a handler has of a request with this header.
+pub fn call_of(shared: &Arc<Shared>, from: &Origin, header: RequestHeader) -> Call {
+    Call {
+        shared: Arc::clone(shared),
+        listener: Arc::clone(&from.listener),
+        principal: Arc::clone(&from.principal),
+        version: header.api_version,
+        correlation_id: header.correlation_id,
+        local: from.local,
+        peer: from.peer,
+        connection: from.connection,
+        client_id: header.client_id,
+    }
+}
+
 fn route(shared: &Arc<Shared>, from: &Origin, frame: &mut Frame) -> Result<Outcome, WireError> {
     let mut reader = Reader::new(frame.body());
     let header = RequestHeader::decode(&mut reader)?;
-    let (version, correlation_id) = (header.api_version, header.correlation_id);
-    let (info, shared) = (header.info(), Arc::clone(shared));
-    let Origin { local, peer, connection } = *from;
-    let principal = Arc::new(Principal::anonymous());
-    let client_id = header.client_id;
-    let call = Call { shared, version, correlation_id, local, peer, connection, principal, client_id };
+    let (version, key, info) = (header.api_version, header.api_key, header.info());
+    let call = call_of(shared, from, header);
     let Some(info) = info.filter(|info| SERVED.contains(&info.key)) else {
-        return Ok(refuse(format!("API key {} is not served", header.api_key)));
+        return Ok(refuse(format!("API key {key} is not served")));
     };
     if !info.supports(version) {
         return Ok(match info.key {
@@ -80,6 +90,8 @@ fn answered(call: Call, key: ApiKey, reader: Reader) -> Result<Outcome, WireErro
         ApiKey::FindCoordinator => on::find_coordinator::handle(call, read(reader, version)?),
         ApiKey::ListGroups => on::list_groups::handle(&call, &read(reader, version)?),
         ApiKey::ApiVersions => on::api_versions::handle(&call, &read(reader, version)?),
+        ApiKey::SaslHandshake => on::sasl_handshake::handle(&call, &read(reader, version)?),
+        ApiKey::SaslAuthenticate => on::sasl_authenticate::handle(&call, &read(reader, version)?),
         ApiKey::CreateTopics => on::create_topics::handle(call, read(reader, version)?),
         ApiKey::DeleteTopics => on::delete_topics::handle(call, read(reader, version)?),
         ApiKey::DeleteRecords => on::delete_records::handle(call, read(reader, version)?),
@@ -107,6 +119,14 @@ fn answered(call: Call, key: ApiKey, reader: Reader) -> Result<Outcome, WireErro
         }
         ApiKey::ListPartitionReassignments => {
             on::list_partition_reassignments::handle(call, read(reader, version)?)
+        }
+        ApiKey::DescribeClientQuotas => on::describe_client_quotas::handle(call, read(reader, version)?),
+        ApiKey::AlterClientQuotas => on::alter_client_quotas::handle(call, read(reader, version)?),
+        ApiKey::DescribeUserScramCredentials => {
+            on::describe_user_scram_credentials::handle(call, read(reader, version)?)
+        }
+        ApiKey::AlterUserScramCredentials => {
+            on::alter_user_scram_credentials::handle(call, read(reader, version)?)
         }
         ApiKey::DescribeQuorum => on::describe_quorum::handle(&call, &read(reader, version)?),
         ApiKey::UpdateFeatures => on::update_features::handle(call, read(reader, version)?),

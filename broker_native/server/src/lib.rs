@@ -5,15 +5,17 @@
 //! |---|---|---|
 //! | here | [`Server`]: open, apply topics, listen, close | most of them |
 //! | [`authorization`] | who may do what: the table of rights, and the ACLs | `settings` |
-//! | [`network`] | accepts; one task per connection | `call`, `dispatch`, `handlers`, `io`, `shared` |
+//! | [`network`] | accepts; one task per connection | `call`, `dispatch`, `handlers`, `io`, `listeners`, `settings`, `shared`, `shutdown` |
 //! | [`dispatch`], [`handlers`], [`call`], [`rights`] | which request is handled where; one file per request; what a handler gets and gives, and what it asks about rights | `authorization`, `cluster`, `coordinators`, `decide`, `errors`, `fetch_sessions`, `io`, `share_groups`, `shared`, `state` |
-//! | [`shared`] | what all connections share | `authorization`, `cluster`, `coordinators`, `decide`, `fetch_sessions`, `io`, `metrics`, `settings`, `share_groups`, `shutdown`, `state` |
+//! | [`shared`] | what all connections share | `authorization`, `cluster`, `coordinators`, `decide`, `fetch_sessions`, `io`, `metrics`, `security_state`, `settings`, `share_groups`, `shutdown`, `state` |
 //! | [`coordinators`], [`share_groups`] | the shell of the machines for groups, share partitions and transactions; sessions, long polls and settings of share groups | `cluster`, `errors`, `io`, `settings`, `state`, `upkeep` |
-//! | [`upkeep`] | threads and tasks that run beside the requests | `cluster`, `decide`, `metrics`, `settings`, `shutdown`, `state` |
+//! | [`upkeep`] | threads and tasks that run beside the requests | `cluster`, `decide`, `listeners`, `metrics`, `settings`, `shutdown`, `state` |
 //! | [`fetch_sessions`] | what each consumer reads | none |
 //! | [`state`] | topics and partitions; partitions that this broker leads, and those that it follows | `cluster`, `decide`, `settings` |
-//! | [`cluster`], [`decide`] | the other brokers, and requests to them; questions to Python | `shutdown` |
+//! | [`cluster`], [`decide`] | the other brokers, and requests to them; questions to Python | `settings`, `shutdown` |
 //! | [`io`] | frames, answers, and the bounds of both | `metrics`, `shutdown` |
+//! | [`listeners`] | what a listener is | none |
+//! | [`security_state`] | who may log in | none |
 //! | [`settings`], [`metrics`], [`errors`], [`shutdown`] | settings; counters; error codes; stop | none |
 //!
 //! # Life
@@ -29,9 +31,11 @@ pub mod errors;
 pub mod fetch_sessions;
 pub mod handlers;
 pub mod io;
+pub mod listeners;
 pub mod metrics;
 pub mod network;
 pub mod rights;
+pub mod security_state;
 pub mod settings;
 pub mod share_groups;
 pub mod shared;
@@ -60,7 +64,10 @@ use crate::io::room::Room;
 use crate::io::shares::Shares;
 use crate::io::slow::Slow;
 use crate::metrics::Metrics;
-use crate::network::listener;
+use crate::listeners::{Listener, ListenerSpec};
+use crate::network::limits::Limits;
+use crate::network::listener::{self, Accepting};
+use crate::security_state::{Security, SecurityError};
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::shutdown::Shutdown;
@@ -68,6 +75,7 @@ use crate::state::producer_ids::ProducerIds;
 use crate::state::replication::Replication;
 use crate::state::{following, topics};
 use crate::upkeep::alter_partition::ProposalSender;
+use crate::upkeep::certificates;
 use crate::upkeep::compaction::Compaction;
 use crate::upkeep::maintenance::Maintenance;
 use crate::upkeep::replication::{self, Laggards};
@@ -78,6 +86,7 @@ use pylog_log::warn;
 use pylog_replica::following::ReplicaManager;
 use pylog_security::acl::AclBinding;
 use pylog_security::principal::NoPrincipal;
+use pylog_security::tls::TlsError;
 use pylog_storage::{Clock, Disk, LogManager, StorageError, TopicPartition};
 
 /// Why the server cannot start or stop as it should.
@@ -92,6 +101,12 @@ pub enum ServerError {
     /// A socket or a thread.
     #[error(transparent)]
     Io(#[from] std::io::Error),
+    /// The certificates of a listener.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// What is known about users.
+    #[error(transparent)]
+    Security(#[from] SecurityError),
     /// It listens already, or is closed.
     #[error("the broker {0}")]
     State(&'static str),
@@ -138,8 +153,7 @@ impl Server {
         let logs = LogManager::open(Arc::clone(&disk), Arc::clone(&clock), dir, (&settings).into())?;
         let topics = Arc::new(topics::Topics::default());
         let cluster = Arc::new(Cluster::new(settings.clustered));
-        let timeout = Duration::from_millis(settings.replica_socket_timeout_ms);
-        let peers = Peers::new(settings.node_id, Arc::clone(&cluster), timeout);
+        let peers = Peers::new(&settings, Arc::clone(&cluster));
         let producer_ids = match settings.clustered {
             true => ProducerIds::asked(Arc::clone(&decider)),
             false => ProducerIds::new(disk, dir.into()),
@@ -170,6 +184,7 @@ impl Server {
             producer_ids,
             replication: Replication::new(&settings, &cluster),
             cluster,
+            security: Security::new(&settings.sasl)?,
             settings,
             logs: Arc::new(logs),
             clock,
@@ -231,6 +246,17 @@ impl Server {
         Ok(self.shared.logs.expect(logs)?)
     }
 
+    /// Replaces users and ACLs; see `_native.pyi` for the JSON.
+    ///
+    /// # Errors
+    /// [`SecurityError`]; nothing has changed then.
+    pub fn apply_security(&self, json: &str) -> Result<(), SecurityError> {
+        let acls = authorization::acls_of(json)?;
+        self.shared.security.apply(json)?;
+        self.apply_acls(acls);
+        Ok(())
+    }
+
     /// Exchanges all ACLs; nothing happens where no authorizer is configured.
     pub fn apply_acls(&self, acls: impl IntoIterator<Item = AclBinding>) {
         if let Some(authorizer) = &self.shared.authorizer {
@@ -241,7 +267,8 @@ impl Server {
     /// Applies a new view of the cluster: which brokers are alive, and which one is the controller.
     pub fn apply_cluster(&self, view: ClusterView) {
         let _here = self.enter();
-        following::meet(&self.replicas, self.shared.settings.node_id, &view);
+        let settings = &self.shared.settings;
+        following::meet(&self.replicas, settings.node_id, &settings.inter_broker, &view);
         self.shared.cluster.apply(view);
         self.shared.peers.look_at_view();
         self.shared.topics.led().iter().for_each(|leader_state| leader_state.meet());
@@ -294,11 +321,11 @@ impl Server {
         Ok(removed?)
     }
 
-    /// Binds and serves; returns the port.
+    /// Binds all listeners, then serves; returns the port of each.
     ///
     /// # Errors
     /// [`ServerError::Io`] naming the address, [`ServerError::State`] when it listens already.
-    pub fn listen(&self, host: &str, port: u16) -> Result<u16, ServerError> {
+    pub fn listen(&self, listeners: Vec<ListenerSpec>) -> Result<Vec<u16>, ServerError> {
         let _here = self.enter();
         let mut running = self.running.lock();
         match *running {
@@ -306,8 +333,14 @@ impl Server {
             Running { serving: Some(_), .. } => return Err(ServerError::State("listens already")),
             Running { serving: None, .. } => {}
         }
-        let socket = listener::bind(host, port)?;
-        let port = socket.local_addr()?.port();
+        let limits = Arc::new(Limits::new(&self.shared.settings, listeners.len())?);
+        let mut bound = Vec::new();
+        for spec in listeners {
+            let socket = listener::bind(&spec.host, spec.port)?;
+            bound.push((socket, Arc::new(Listener::new(spec)?)));
+        }
+        let ports = bound.iter().map(|(socket, _)| Ok(socket.local_addr()?.port()));
+        let ports = ports.collect::<std::io::Result<_>>()?;
         let node_id = self.shared.settings.node_id;
         let runtime = Builder::new_multi_thread()
             .worker_threads(self.shared.settings.num_network_threads.max(1))
@@ -317,7 +350,7 @@ impl Server {
             .enable_time()
             .build()?;
         let (alive, drained) = mpsc::channel(1);
-        let socket = {
+        {
             let _inside = runtime.enter();
             self.shared.peers.start();
             self.shared.producer_ids.start();
@@ -325,13 +358,17 @@ impl Server {
             if self.shared.cluster.is_clustered() {
                 self.start_replication();
             }
-            tokio::net::TcpListener::from_std(socket)?
-        };
-        runtime.spawn(listener::accept_all(socket, Arc::clone(&self.shared), alive));
+            certificates::start(bound.iter().map(|(_, listener)| Arc::clone(listener)).collect(), &self.shared.shutdown);
+            for (socket, listener) in bound {
+                let socket = tokio::net::TcpListener::from_std(socket)?;
+                let accepting = Accepting { listener, limits: Arc::clone(&limits), alive: alive.clone() };
+                runtime.spawn(listener::accept_all(socket, Arc::clone(&self.shared), accepting));
+            }
+        }
         let maintenance = Maintenance::start(Arc::clone(&self.shared.logs), &self.shared.settings)?;
         let compaction = Compaction::start(&self.shared.logs, &self.shared.settings)?;
         running.serving = Some(Serving { runtime, drained, _maintenance: maintenance, compaction });
-        Ok(port)
+        Ok(ports)
     }
 
     /// Begins to look after what is led here and copied elsewhere. Called within the runtime.

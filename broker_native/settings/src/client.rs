@@ -1,4 +1,5 @@
 //! Settings of clients. All roles (metadata, reader, writer) accept all of them: a Spark job passes the same `kafka.*` options to each.
+use crate::client_security;
 use crate::declare::settings;
 pub use crate::share::Isolation;
 use crate::typed::words;
@@ -65,8 +66,6 @@ settings! {
         "client.rack" STRING client_rack: String = String::new();
         /// How long a reader stays with a replica that is not the leader before it asks the leader again.
         "metadata.max.age.ms" INT metadata_max_age_ms: i64 = 300_000, at_least(0);
-        /// Only PLAINTEXT is supported.
-        "security.protocol" STRING security_protocol: String = "PLAINTEXT".to_owned();
         /// How long to wait for the response to one request.
         "request.timeout.ms" INT request_timeout_ms: i64 = 30_000, at_least(1);
         /// How long to wait until one TCP connection is open.
@@ -126,5 +125,9 @@ settings! {
         "transaction.timeout.ms" INT transaction_timeout_ms: i64 = 900_000, at_least(1);
         /// Whether a writer lets the broker create a topic that does not exist.
         "allow.auto.create.topics" BOOLEAN allow_auto_create_topics: bool = true;
+    }
+    parts {
+        /// How it reaches secured brokers.
+        security: client_security::Settings;
     }
 }

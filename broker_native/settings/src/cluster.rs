@@ -2,9 +2,12 @@
 use crate::declare::settings;
 
 settings! { rows
-    /// Address that is sent to clients, as PLAINTEXT://HOST:PORT. Not set: the address that the client itself connected
-    /// to.
+    /// Addresses that are sent to clients, one for each listener: NAME://HOST:PORT, separated by commas. A client gets
+    /// the address of the listener that it came over. Not set: the address that the client itself connected to.
     "advertised.listeners" STRING = None::<&str>, high();
+    /// Whether listeners without encryption may be on addresses that other machines can reach; everybody on the
+    /// network can read, and change, what passes there. The command line's --allow-plaintext. Only pylog has this setting.
+    "allow.plaintext.listeners" BOOLEAN = false, high();
     /// Whether the controller gives leadership back to the first replica of each partition (the preferred leader).
     "auto.leader.rebalance.enable" BOOLEAN = true, high();
     /// Whether a broker that is stopped moves its leadership to other brokers first.
@@ -19,6 +22,9 @@ settings! { rows
     /// Most bytes a second that this broker, as a follower, fetches for throttled replicas
     /// (follower.replication.throttled.replicas).
     "follower.replication.throttled.rate" LONG = i64::MAX, at_least(0), dynamic();
+    /// Name of the listener over which the brokers of a cluster reach each other; it must be among the advertised
+    /// ones. Not set: the one called as security.inter.broker.protocol, or the only one.
+    "inter.broker.listener.name" STRING = None::<&str>;
     /// Fixed, and changes nothing. User interfaces read it to find out whether settings can be changed.
     "inter.broker.protocol.version" STRING = "3.9-IV0", one_of(&["3.9-IV0"], "");
     /// How often the controller checks whether leadership must be given back (auto.leader.rebalance.enable).
@@ -26,8 +32,12 @@ settings! { rows
     /// Leadership is given back to a broker when other brokers lead more than this percentage of the partitions whose
     /// first replica it is.
     "leader.imbalance.per.broker.percentage" INT = 10, at_least(0), high();
-    /// Address to listen on, as PLAINTEXT://HOST:PORT; with port 0 the system chooses a free port. The command line's
-    /// --listen wins.
+    /// The protocol of each listener, as NAME:PROTOCOL separated by commas. Protocols: PLAINTEXT, SSL (TLS),
+    /// SASL_PLAINTEXT (login), SASL_SSL (login over TLS).
+    "listener.security.protocol.map" STRING =
+        "PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL";
+    /// Addresses to listen on, as NAME://HOST:PORT separated by commas; with port 0 the system chooses a free port.
+    /// The command line's --listen wins.
     "listeners" STRING = "PLAINTEXT://127.0.0.1:9092", high();
     /// Begins a new segment of a compacted internal topic when the current one has this many bytes and is larger than
     /// all before it, instead of at segment.bytes, so that the records in it can be compacted earlier. Only pylog has
@@ -37,6 +47,28 @@ settings! { rows
     "log.dirs" STRING = None::<&str>, high(), aliases(&["log.dir"]);
     /// Partitions of a topic that is created without a number of them.
     "num.partitions" INT = 1, at_least(1);
+    /// Login of brokers at each other, as Kafka has it: `ScramLoginModule required username="..." password="...";`. Of one
+    /// listener and mechanism: `listener.name.<name>.<mechanism>.sasl.jaas.config`, both in lower case.
+    "sasl.jaas.config" PASSWORD = None::<&str>, per_listener();
+    /// How brokers log in at each other, where the listener between them has SASL. SCRAM-SHA-512 when it is not set.
+    "sasl.mechanism.inter.broker.protocol" STRING = "SCRAM-SHA-512",
+        one_of(&["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"], "brokers have no source of tokens for each other");
+    /// Most ACLs in all. More are refused with POLICY_VIOLATION. Only pylog has this setting.
+    "security.acls.max" INT = 20_000, at_least(1);
+    /// Protocol of the listener over which the brokers of a cluster reach each other, which is then called like it. Give
+    /// either this or inter.broker.listener.name. Not set: PLAINTEXT, or that of the only listener.
+    "security.inter.broker.protocol" STRING = None::<&str>,
+        one_of(&["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"], "");
+    /// Most bytes of a name in an ACL, a quota or a SCRAM user: of the user, resource, principal or host. Only pylog has
+    /// this setting.
+    "security.name.max.bytes" INT = 4_096, between(256, 32767);
+    /// Most users, client ids, addresses and pairs of them that have quotas. More are refused with POLICY_VIOLATION. Only
+    /// pylog has this setting.
+    "security.quota.entities.max" INT = 10_000, at_least(1);
+    /// Most users that can log in by SCRAM. More are refused with POLICY_VIOLATION. Only pylog has this setting.
+    "security.users.max" INT = 10_000, at_least(1);
+    /// `https`: brokers compare each other's host names with their certificates. Empty: they do not.
+    "ssl.endpoint.identification.algorithm" STRING = "https", per_listener();
     /// The ZooKeeper servers of the cluster, as HOST:PORT,HOST:PORT/chroot. Not set: this broker is a cluster of its
     /// own and keeps its metadata in its data directory.
     "zookeeper.connect" STRING = None::<&str>, high();

@@ -40,7 +40,13 @@ impl Given {
     /// It does not fit, or is missing and there is no `base`.
     pub fn take<T: Typed>(&mut self, setting: &Setting, base: Option<&T>) -> Result<T, Refused> {
         let is_valid = |value: &Value| value.is_null() || setting.accepts(value);
-        self.read(setting.name, base, is_valid, || setting.allowed())
+        let read = self.read(setting.name, base, is_valid, || setting.allowed());
+        read.map_err(|refused| match refused {
+            Refused::Unfit { name, allowed, value } => {
+                Refused::Unfit { name, allowed, value: setting.shown(value) }
+            }
+            other => other,
+        })
     }
 
     /// Takes the value of a field that no user sets, as [`Given::take`] does.

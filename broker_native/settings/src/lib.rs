@@ -4,11 +4,13 @@
 //! | file | what it owns |
 //! |---|---|
 //! | [`setting`] | what one setting is, and the rows of the tables |
+//! | [`secret`] | a text that is never shown |
 //! | [`typed`] | the Rust types that a setting may have, and types that are one of a few words |
 //! | [`given`] | reads and checks the values that are given |
 //! | `declare` | the macro that turns a declaration into a struct, its reading and its rows |
 //! | [`nearest`] | the known name that is nearest to an unknown one |
-//! | [`client`], [`topic`], [`server`], [`groups`], [`share`], [`transactions`] | settings that the native half reads, a struct each |
+//! | [`client`], [`client_security`], [`topic`], [`server`], [`listener`], [`groups`], [`share`], [`transactions`], [`sasl`] | settings that the native half reads, a struct each |
+//! | [`inter_broker`] | how a broker reaches the others |
 //! | [`cluster`], [`log_defaults`], [`internal_topics`] | settings of brokers that Python alone reads |
 //! | [`tables`] | all settings, in one table each for clients, brokers, topics and groups |
 //!
@@ -19,12 +21,17 @@
 mod declare;
 
 pub mod client;
+pub mod client_security;
 pub mod cluster;
 pub mod given;
 pub mod groups;
+pub mod inter_broker;
 pub mod internal_topics;
+pub mod listener;
 pub mod log_defaults;
 pub mod nearest;
+pub mod sasl;
+pub mod secret;
 pub mod server;
 pub mod setting;
 pub mod share;
@@ -34,5 +41,6 @@ pub mod transactions;
 pub mod typed;
 
 pub use given::Refused;
+pub use secret::Secret;
 pub use setting::{Importance, Kind, Row, Setting, Synonym, Valid};
 pub use typed::Typed;

@@ -1,6 +1,7 @@
 //! Settings of one broker that its native server reads: connections, threads, memory, replication, the cleaner, the data directory.
 use crate::declare::settings;
-use crate::{groups, share, transactions};
+use crate::inter_broker::ClientTexts;
+use crate::{groups, sasl, share, transactions};
 
 settings! {
     /// Settings of one broker. Fields ending in `_ms` are milliseconds, in `_bytes` bytes.
@@ -41,8 +42,15 @@ settings! {
         /// has at most half of them. A fetch beyond is answered at once, and the broker asks its client to wait before
         /// the next one. Only pylog has this setting.
         "fetch.wait.max.partitions" INT fetch_wait_max_partitions: u32 = 500_000, at_least(2);
-        /// Most open connections. A connection beyond is closed at once.
+        /// Most connections that are accepted in a second, over all listeners; more wait until they are accepted.
+        "max.connection.creation.rate" INT max_connection_creation_rate: u32 = i32::MAX as u32, at_least(1);
+        /// Most open connections. A connection beyond is closed at once. Those of other brokers are not refused when
+        /// they have a listener of their own (inter.broker.listener.name).
         "max.connections" INT max_connections: usize = i32::MAX as usize, at_least(0);
+        /// Most open connections of one client address. A connection beyond is closed at once.
+        "max.connections.per.ip" INT max_connections_per_ip: usize = i32::MAX as usize, at_least(0);
+        /// Other values of max.connections.per.ip for single addresses or host names: `127.0.0.1:200,some.host:10`.
+        "max.connections.per.ip.overrides" STRING max_connections_per_ip_overrides: String = String::new();
         /// Most fetch sessions (KIP-227) that this broker keeps. A consumer without a session names all its partitions
         /// in every fetch.
         "max.incremental.fetch.session.cache.slots" INT max_incremental_fetch_session_cache_slots: usize = 1000,
@@ -154,14 +162,16 @@ settings! {
         cluster_id: String = String::new();
         /// Whether there may be other brokers.
         clustered: bool = false;
-        /// Address that is sent to clients; `None`: the one that the client connected to.
-        advertised_host: Option<String> = None;
-        /// As `advertised_host`.
-        advertised_port: Option<i32> = None;
+        /// Name of the listener over which brokers reach each other.
+        inter_broker: String = "PLAINTEXT".to_owned();
+        /// How they are reached there.
+        inter_broker_client: ClientTexts = ClientTexts::default();
     }
     parts {
         /// Settings of groups and their offsets.
         groups: groups::Settings;
+        /// Settings of logins.
+        sasl: sasl::Settings;
         /// Settings of share groups' records.
         shares: share::Settings;
         /// Settings of transactions.

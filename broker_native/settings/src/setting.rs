@@ -2,6 +2,8 @@
 //! (org.apache.kafka.common.config.ConfigDef).
 use serde_json::Value;
 
+use crate::secret::HIDDEN;
+
 /// Type of a setting, as Kafka names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -17,6 +19,8 @@ pub enum Kind {
     DOUBLE,
     /// Words separated by commas.
     LIST,
+    /// Text that is never shown.
+    PASSWORD,
 }
 
 impl Kind {
@@ -29,6 +33,7 @@ impl Kind {
             Self::LONG => "LONG",
             Self::DOUBLE => "DOUBLE",
             Self::LIST => "LIST",
+            Self::PASSWORD => "PASSWORD",
         }
     }
 }
@@ -125,6 +130,8 @@ pub struct Setting {
     pub of_broker: Option<&'static str>,
     /// Other names that mean the same.
     pub aliases: &'static [&'static str],
+    /// Of a broker: whether each listener may have a value of its own (`listener.name.<name>.<setting>`).
+    pub per_listener: bool,
 }
 
 /// The words after a default in a declaration.
@@ -133,7 +140,19 @@ impl Setting {
     pub const fn new(name: &'static str, kind: Kind, doc: &'static str) -> Self {
         let (valid, importance) = (Valid::Any, Importance::Medium);
         let (synonyms, of_broker, aliases): (&[Synonym], _, &[&str]) = (&[], None, &[]);
-        Self { name, kind, doc, valid, importance, dynamic: false, field: None, synonyms, of_broker, aliases }
+        Self {
+            name,
+            kind,
+            doc,
+            valid,
+            importance,
+            dynamic: false,
+            field: None,
+            synonyms,
+            of_broker,
+            aliases,
+            per_listener: false,
+        }
     }
 
     /// Read into the field called `field`, whose type takes `valid`.
@@ -190,6 +209,11 @@ impl Setting {
     pub const fn aliases(self, aliases: &'static [&'static str]) -> Self {
         Self { aliases, ..self }
     }
+
+    /// Each listener of a broker may have a value of its own.
+    pub const fn per_listener(self) -> Self {
+        Self { per_listener: true, ..self }
+    }
 }
 
 impl Setting {
@@ -206,7 +230,7 @@ impl Setting {
             (Kind::INT | Kind::LONG, _) => trimmed.parse::<i64>().ok().map(Value::from),
             (Kind::DOUBLE, _) => trimmed.parse::<f64>().ok().map(Value::from),
             (Kind::STRING, Valid::OneOf { words, .. }) => same_word(words, trimmed).map(Value::from),
-            (Kind::STRING | Kind::LIST, _) => Some(Value::from(text)),
+            (Kind::STRING | Kind::LIST | Kind::PASSWORD, _) => Some(Value::from(text)),
         };
         value.filter(|value| self.accepts(value)).ok_or_else(|| self.allowed())
     }
@@ -225,6 +249,7 @@ impl Setting {
                     .as_f64()
                     .is_some_and(|number| number >= low as f64 && (number <= high as f64 || high == i64::MAX))
             }
+            Kind::PASSWORD => value.is_string(),
             Kind::STRING | Kind::LIST => match (self.valid, value.as_str()) {
                 (Valid::Form(_), _) => true,
                 (Valid::OneOf { words, .. }, Some(text)) if self.kind == Kind::LIST => {
@@ -234,6 +259,11 @@ impl Setting {
                 (_, text) => text.is_some(),
             },
         }
+    }
+
+    /// `value` as a message may show it: not that of a password.
+    pub fn shown(&self, value: Value) -> Value {
+        if self.kind == Kind::PASSWORD { Value::from(HIDDEN) } else { value }
     }
 
     /// The values that [`Setting::accepts`] takes, in words.
@@ -253,7 +283,7 @@ impl Setting {
             (Kind::STRING, Valid::OneOf { words, .. }) => format!("one of {}", words.join(", ")),
             (Kind::LIST, Valid::OneOf { words, .. }) => format!("a list of {}", words.join(", ")),
             (Kind::STRING, Valid::Form(name)) => format!("text of the form {name}"),
-            (Kind::STRING, _) => "text".to_owned(),
+            (Kind::STRING | Kind::PASSWORD, _) => "text".to_owned(),
             (Kind::LIST, _) => "a list separated by commas".to_owned(),
         }
     }

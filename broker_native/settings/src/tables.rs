@@ -1,10 +1,13 @@
 //! All settings in tables: of clients, brokers, topics and groups. Each table is in the order of its names.
 use crate::setting::Row;
-use crate::{client, cluster, groups, internal_topics, log_defaults, server, share, topic, transactions};
+use crate::{
+    client, client_security, cluster, groups, internal_topics, listener, log_defaults, sasl, server, share,
+    topic, transactions,
+};
 
 /// The settings of a client.
 pub fn client() -> Vec<Row> {
-    sorted(client::Settings::rows())
+    sorted([client::Settings::rows(), client_security::Settings::rows()].concat())
 }
 
 /// The settings of a broker.
@@ -13,6 +16,9 @@ pub fn broker() -> Vec<Row> {
     let rows = with_topics.iter().filter_map(Row::of_broker);
     let declared = [
         server::Settings::rows(),
+        listener::Settings::rows(),
+        sasl::Settings::rows(),
+        sasl::listener::Settings::rows(),
         groups::Settings::rows(),
         share::Settings::rows(),
         transactions::Settings::rows(),
@@ -120,12 +126,19 @@ mod tests {
     #[test]
     fn the_rows_with_a_field_are_what_the_native_half_reads() {
         assert_eq!(LogConfig::read(log_config()), Ok(LogConfig::default()));
-        let mut values = read_into_fields(&broker());
-        for (field, value) in [("cluster_id", json!("")), ("clustered", json!(false))] {
+        let (of_listeners, of_brokers): (Vec<_>, Vec<_>) =
+            broker().into_iter().partition(|row| row.setting.per_listener);
+        assert_eq!(
+            listener::Settings::read(read_into_fields(&of_listeners)),
+            Ok(listener::Settings::default())
+        );
+        let mut values = read_into_fields(&of_brokers);
+        for (field, value) in
+            [("cluster_id", json!("")), ("clustered", json!(false)), ("inter_broker", json!("PLAINTEXT")),
+            ("inter_broker_client", json!({}))]
+        {
             values.insert(field.into(), value);
         }
-        values.insert("advertised_host".into(), Value::Null);
-        values.insert("advertised_port".into(), Value::Null);
         assert_eq!(server::Settings::read(values), Ok(server::Settings::default()));
         let values = read_into_fields(&group());
         assert_eq!(share::GroupSettings::read(values), Ok(share::GroupSettings::default()));

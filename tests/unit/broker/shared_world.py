@@ -7,6 +7,7 @@ import time
 from pylog_spark.broker import requests
 from pylog_spark.broker.clustered import ChangeQueue, Clustered, agreed_cluster_id
 from pylog_spark.broker.config import broker_config
+from pylog_spark.broker.listeners import read_listeners
 from pylog_spark.broker.registry import TopicRegistry
 from pylog_spark.cluster import documents
 from pylog_spark.cluster.store import OutcomeUnknown, RevisionConflict, Session, Stored, StoreError
@@ -164,6 +165,9 @@ class Native:
     def apply_topics(self, topics_json):
         self.topics.update({topic["name"]: topic for topic in json.loads(topics_json)})
 
+    def apply_security(self, security_json):
+        self.security = json.loads(security_json)
+
     def set_cleaner_backoff(self, backoff_ms):
         self.cleaner_backoff_ms = backoff_ms
 
@@ -217,7 +221,7 @@ class Member:
             self.store, heard, self.native, self.registry, broker, str(data_dir), self.cluster_id
         )
         self.clustered.prepare()
-        self.clustered.join("127.0.0.1", 9000 + broker_id)
+        self.clustered.join(read_listeners(broker_config([("listeners", f"127.0.0.1:{9000 + broker_id}")])))
         self.turn()
 
     def turn(self, times=3):

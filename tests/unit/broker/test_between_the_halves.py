@@ -24,7 +24,7 @@ VIEW = {"controller_id": 1, "controller_epoch": 1, "brokers": [], "dead": [], "l
 
 
 def settings():
-    return json.loads(config.native_settings(broker_config(), "c"))
+    return json.loads(config.native_settings(broker_config(), "c", "PLAINTEXT", {}))
 
 
 def topic(**changed):

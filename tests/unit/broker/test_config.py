@@ -110,18 +110,26 @@ def test_keywords_are_kafkas_names_with_underscores():
     assert pairs == [("num.partitions", "4"), ("log.preallocate", "true"), ("log.cleanup.policy", "delete")]
 
 
-def test_native_settings_carry_the_advertised_address():
-    broker = broker_config([("advertised.listeners", "PLAINTEXT://log.example:9093"), ("node.id", "7")])
-    native = json.loads(config.native_settings(broker, "c"))
-    assert (native["advertised_host"], native["advertised_port"], native["node.id"]) == ("log.example", 9093, 7)
-    assert json.loads(config.native_settings(broker_config(), "c"))["advertised_host"] is None
+def test_native_settings_carry_the_inter_broker_listener_and_no_settings_of_listeners():
+    native = json.loads(config.native_settings(broker_config([("node.id", "7")]), "c", "INSIDE", {}))
+    assert (native["inter_broker"], native["node.id"]) == ("INSIDE", 7)
+    assert "ssl.client.auth" not in native
 
 
-@pytest.mark.parametrize("text", ["SSL://a:1", "a", "a:b", "a:70000", "PLAINTEXT://a:1,PLAINTEXT://b:2", ":", "a:"])
-def test_an_address_that_cannot_be_listened_on_is_refused(text):
-    with pytest.raises(ConfigError, match="HOST:PORT"):
-        config.parse_listener("--listen", text)
+def test_a_listeners_own_setting_wins_over_the_brokers_and_others_keep_the_brokers():
+    broker = broker_config([("ssl.client.auth", "requested"), ("listener.name.OUTSIDE.ssl.client.auth", "required")])
+    assert broker.of_listener("OUTSIDE", "ssl.client.auth") == "required"
+    assert broker.of_listener("INSIDE", "ssl.client.auth") == "requested"
+    assert list(broker.listener_settings()) == [("outside", "ssl.client.auth")]
 
 
-def test_an_ipv6_address_comes_without_its_brackets():
-    assert config.parse_listener("--listen", "[::1]:0") == ("::1", 0)
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("listener.name.outside.num.partitions", "a listener has no num.partitions of its own"),
+        ("listener.name.outside.ssl.client.aut", "did you mean ssl.client.auth"),
+    ],
+)
+def test_a_setting_that_listeners_do_not_have_is_refused(name, sentence):
+    with pytest.raises(ConfigError, match=sentence):
+        broker_config([(name, "1")])

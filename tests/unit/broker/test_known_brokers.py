@@ -54,7 +54,7 @@ class TestWhileABrokerIsDead:
     def test_it_is_listed_as_dead_and_not_among_the_brokers(self, left):
         assert [broker["id"] for broker in left[0].native.view["brokers"]] == [1, 2]
         (dead,) = left[0].native.view["dead"]
-        assert (dead["id"], dead["port"]) == (3, 9003)
+        assert (dead["id"], dead["endpoints"]) == (3, {"PLAINTEXT": ["127.0.0.1", 9003]})
 
     def test_once_forgotten_nothing_is_placed_on_it(self, left, world, tmp_path):
         def unregister(broker_id):

@@ -10,6 +10,7 @@ import pytest
 from pylog_spark.broker import process, requests
 from pylog_spark.broker.describe import Source
 from pylog_spark.broker.process import BrokerError, start_broker
+from pylog_spark.broker.setting import ConfigError
 from pylog_spark.cluster.errors import ErrorCode
 from tests.harness.waiting import until
 
@@ -37,16 +38,21 @@ class FakeNativeBroker:
         self.refused = 0
         self.made.append(self)
 
+    def apply_security(self, security_json):
+        self.security = json.loads(security_json)
+
     def apply_topics(self, topics_json):
         if self.unopenable:
             self.refused += 1
             raise NativeError("WANT", "t-0: no file descriptor is left to open t-0")
         self.served |= {topic["name"] for topic in json.loads(topics_json)}
 
-    def listen(self, host, port):
+    def listen(self, listeners_json):
+        self.listeners = json.loads(listeners_json)
         if self.port_taken:
-            raise NativeError("IO", "cannot bind: Address already in use (os error 98)")
-        return port or 12345
+            (one,) = self.listeners
+            raise NativeError("IO", f"cannot listen on {one['host']}:{one['port']}: Address already in use (os error 98)")
+        return [one["port"] or 12345 + number for number, one in enumerate(self.listeners)]
 
     def next_event(self, timeout_ms):
         try:
@@ -154,15 +160,6 @@ def test_a_taken_port_is_one_sentence_and_the_directory_is_let_go(native, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("host", "local"),
-    [("127.0.0.1", True), ("localhost", True), ("::1", True), ("127.9.9.9", True), ("0.0.0.0", False), ("::", False),
-     ("127.evil.example", False), ("192.168.0.1", False), ("", False)],
-)  # fmt: skip
-def test_only_this_machines_own_addresses_need_no_permission(host, local):
-    assert process.is_loopback(host) is local
-
-
-@pytest.mark.parametrize(
     ("host", "settings", "advertised"),
     [
         ("127.0.0.1", {}, "PLAINTEXT://127.0.0.1:12345"),
@@ -176,3 +173,43 @@ def test_the_address_that_clients_are_given_is_shown(native, tmp_path, host, set
         resource = {"resource_type": 4, "resource_name": "1", "configuration_keys": ["advertised.listeners"]}
         (shown,) = ask(native.made[0], "describe_configs", {"resources": [resource]})["results"][0]["configs"]
         assert (shown["value"], shown["config_source"] == Source.DEFAULT_CONFIG) == (advertised, advertised is None)
+
+
+def test_several_listeners_are_opened_and_each_has_its_port_and_its_address(native, tmp_path):
+    settings = {
+        "listeners": "PLAINTEXT://127.0.0.1:0,SSL://127.0.0.1:9093",
+        "advertised_listeners": "PLAINTEXT://127.0.0.1:0,SSL://log.example:19093",
+        "listener.name.ssl.ssl.client.auth": "required",
+    }
+    with start_broker(tmp_path, **settings) as broker:
+        (made,) = native.made
+        plain, tls = made.listeners
+        assert (plain["name"], plain["protocol"], plain["advertised_host"], plain["advertised_port"]) == (
+            "PLAINTEXT", "PLAINTEXT", "127.0.0.1", None,
+        )  # fmt: skip
+        assert (tls["name"], tls["port"], tls["advertised_host"], tls["advertised_port"]) == (
+            "SSL", 9093, "log.example", 19093,
+        )  # fmt: skip
+        assert [one["settings"]["ssl.client.auth"] for one in (plain, tls)] == ["none", "required"]
+        assert made.settings["inter_broker"] == "PLAINTEXT"
+        assert (broker.bootstrap_servers, broker.address_of("ssl")) == ("127.0.0.1:12345", "127.0.0.1:9093")
+        resource = {"resource_type": 4, "resource_name": "1", "configuration_keys": ["advertised.listeners", "listeners"]}
+        shown = ask(made, "describe_configs", {"resources": [resource]})["results"][0]["configs"]
+        assert {one["name"]: one["value"] for one in shown} == {
+            "advertised.listeners": "PLAINTEXT://127.0.0.1:12345,SSL://log.example:19093",
+            "listeners": "PLAINTEXT://127.0.0.1:12345,SSL://127.0.0.1:9093",
+        }
+
+
+def test_host_and_listeners_together_are_refused(native, tmp_path):
+    with pytest.raises(ConfigError, match="give the addresses in listeners alone"):
+        start_broker(tmp_path, "127.0.0.1", listeners="PLAINTEXT://127.0.0.1:0")
+
+
+def test_a_password_is_never_shown(native, tmp_path):
+    with start_broker(tmp_path, ssl_keystore_password="swordfish"):
+        resource = {"resource_type": 4, "resource_name": "1", "configuration_keys": None}
+        answer = ask(native.made[0], "describe_configs", {"resources": [resource], "include_synonyms": True})
+        assert "swordfish" not in json.dumps(answer)
+        (shown,) = (one for one in answer["results"][0]["configs"] if one["name"] == "ssl.keystore.password")
+        assert (shown["value"], shown["is_sensitive"]) == (None, True)

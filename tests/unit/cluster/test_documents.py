@@ -1,6 +1,7 @@
 """Stored documents come back as they were; a newer or damaged one is refused by name."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from pylog_spark.cluster import documents
 from pylog_spark.cluster.documents import DocumentError
-from pylog_spark.cluster.model import BrokerInfo, Partition, Topic, new_topic_id, topic_id_text, topic_id_uuid
+from pylog_spark.cluster.model import BrokerInfo, Endpoint, Partition, Topic, new_topic_id, topic_id_text, topic_id_uuid
 
 TOPIC = Topic(
     "t", "A" * 22, {"retention.ms": "5"}, (Partition(0, (1,), 1, 0, (1,)), Partition(1, (1, 2), -1, 7, ())), True
@@ -85,7 +86,24 @@ def test_known_brokers_come_back_as_they_were_stored_and_nobody_without_the_docu
     assert documents.encode_known_brokers(KNOWN) == stored
 
 
-@pytest.mark.parametrize("body", ['{"1": {}}', '{"x": {"host": "a", "port": 1, "rack": null}}', "[]", '{"1": 2}',
+def test_brokers_with_listeners_come_back_as_they_were_stored():
+    listeners = (("INSIDE", Endpoint("a", 9092)), ("SSL", Endpoint("b", 9093)))
+    broker = BrokerInfo(1, "a", 9092, "r", epoch=7, listeners=listeners)
+    stored = documents.encode_registration(broker, "d", False)
+    assert documents.decode_registration("brokers/ids/1", stored, 7) == (broker, "d", False)
+    known = {1: replace(broker, epoch=0), 30: KNOWN[30]}
+    assert documents.decode_known_brokers(documents.encode_known_brokers(known)) == known
+    assert b'"version":2' in documents.encode_known_brokers(known)
+
+
+def test_a_registration_without_listeners_has_one_called_plaintext():
+    stored = documents.encode_registration(BrokerInfo(1, "a", 9092), "d", False)
+    assert b"listeners" not in stored
+    broker, _, _ = documents.decode_registration("brokers/ids/1", stored, 7)
+    assert broker.endpoints == {"PLAINTEXT": Endpoint("a", 9092)}
+
+
+@pytest.mark.parametrize("body", ['{"1": {}}', '{"1": {"host": "a", "port": 1, "rack": null, "listeners": 5}}', '{"x": {"host": "a", "port": 1, "rack": null}}', "[]", '{"1": 2}',
                                   '{"1": {"host": "a", "port": 1, "rack": null, "more": 1}}'])  # fmt: skip
 def test_damaged_known_brokers_are_an_error_that_names_them(body):
     with pytest.raises(DocumentError, match="known_brokers is damaged"):

@@ -374,13 +374,14 @@ impl Cluster {
     /// failed lately last.
     ///
     /// # Errors
-    /// `UNREACHABLE` naming every address tried.
+    /// `UNREACHABLE` naming every address tried; a failed login or TLS handshake at once.
     pub fn any(&mut self) -> Result<Address> {
         let started = Instant::now();
         let mut failures: Vec<String> = Vec::new();
         for address in self.candidates() {
             match self.connection(&address) {
                 Ok(_) => return Ok(address),
+                Err(error) if error.is_distrust() => return Err(error),
                 Err(error) if !failures.contains(&error.message) => failures.push(error.message),
                 Err(_) => {}
             }

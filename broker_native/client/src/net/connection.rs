@@ -3,17 +3,26 @@
 //! A request takes the highest version that both sides speak. Several requests may be sent before the first answer is
 //! received ([`Connection::send`], [`Connection::receive`]); [`Connection::call`] does both. After any error of the
 //! socket or the protocol the connection is of no use: drop it.
-use std::io::{ErrorKind, IoSlice, Read, Write};
+//!
+//! Where brokers demand a login, a connection is logged in when it is open. When the login is about to end, the next request
+//! first waits for the answers that are on their way, which are kept, and logs in again.
+use std::collections::VecDeque;
+use std::io::{ErrorKind, IoSlice, Read};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
 use super::frame::Frames;
+use super::login::{self, Exchange};
 use super::stop::{Stop, Watch};
+use super::tls_error;
+use super::transport::Transport;
 use super::versions::{self, Versions};
 use crate::config::{Settings, millis};
 use crate::error::{ClientError, Result, kind};
+use crate::security::login::LoginSettings;
 use pylog_wire::message::{decode_response, request_frame};
 use pylog_wire::messages::{ApiVersionsRequest, ApiVersionsResponse};
 use pylog_wire::{Chunk, ErrorCode, Request};
@@ -38,7 +47,7 @@ impl Sent {
 /// An open connection.
 #[derive(Debug)]
 pub struct Connection {
-    stream: TcpStream,
+    transport: Transport,
     /// How long an answer may take, from when it is waited for to its last byte.
     timeout: Duration,
     broker: String,
@@ -47,20 +56,28 @@ pub struct Connection {
     next_correlation_id: i32,
     answer_max_bytes: usize,
     frames: Frames,
+    /// Requests whose answers have not been read.
+    unanswered: usize,
+    /// Answers that were read before somebody wanted them, the oldest first; as many as there were requests on their way.
+    early: VecDeque<Bytes>,
+    login: Option<Arc<LoginSettings>>,
+    /// When to log in again.
+    login_at: Option<Instant>,
     _watch: Watch,
 }
 
 impl Connection {
-    /// Connects to `host:port` and agrees on versions.
+    /// Connects to `host:port`, agrees on versions and logs in, as far as the settings say so.
     ///
     /// # Errors
-    /// `UNREACHABLE` naming the address and the cause, retriable.
+    /// `UNREACHABLE` naming the address and the cause, retriable; a TLS handshake or login that failed, final.
     pub fn open(host: &str, port: u16, settings: &Settings, stop: &Stop) -> Result<Self> {
         let broker = format!("{host}:{port}");
-        let stream = connect(&broker, host, port, settings)?;
-        let watch = stop.watch(&stream);
+        let until = Instant::now() + millis(settings.socket_connection_setup_timeout_ms);
+        let socket = connect(&broker, host, port, settings)?;
+        let watch = stop.watch(&socket);
         let mut connection = Self {
-            stream,
+            transport: secured(socket, &broker, host, until, settings)?,
             timeout: Duration::ZERO,
             broker,
             client_id: settings.client_id.clone(),
@@ -68,20 +85,30 @@ impl Connection {
             next_correlation_id: 0,
             answer_max_bytes: usize::try_from(settings.receive_message_max_bytes).unwrap_or(usize::MAX),
             frames: Frames::default(),
+            unanswered: 0,
+            early: VecDeque::new(),
+            login: settings.security().login().cloned(),
+            login_at: None,
             _watch: watch,
         };
         // A port may accept and its broker not answer: whoever tries one address after the other should not wait long.
         let timeout = millis(settings.socket_connection_setup_timeout_ms).min(settings.request_timeout());
         connection.set_timeout(timeout)?;
-        connection.negotiate().map_err(|error| silent(error, &connection.broker))?;
+        let begun = connection.negotiate().and_then(|()| connection.log_in());
+        begun.map_err(|error| silent(error, &connection.broker))?;
         connection.set_timeout(settings.request_timeout())?;
         Ok(connection)
+    }
+
+    /// The bytes below, of a connection on which nothing is on its way.
+    pub(super) fn into_transport(self) -> Transport {
+        self.transport
     }
 
     /// How long to wait for an answer, to its last byte.
     fn set_timeout(&mut self, time: Duration) -> Result<()> {
         self.timeout = time;
-        self.stream.set_read_timeout(Some(time)).map_err(|error| self.broken("wait for", &error))
+        self.transport.socket().set_read_timeout(Some(time)).map_err(|error| self.broken("wait for", &error))
     }
 
     /// The broker's address, for messages.
@@ -89,9 +116,14 @@ impl Connection {
         &self.broker
     }
 
-    /// The socket, to wait on.
+    /// The socket, to wait on; unless [`Connection::has_waiting`].
     pub fn socket(&self) -> &TcpStream {
-        &self.stream
+        self.transport.socket()
+    }
+
+    /// Whether some of an answer may be read although the socket has nothing to read.
+    pub fn has_waiting(&mut self) -> bool {
+        !self.early.is_empty() || self.transport.has_waiting()
     }
 
     /// What the broker speaks.
@@ -129,14 +161,29 @@ impl Connection {
     /// Sends a request in a given version.
     ///
     /// # Errors
-    /// `UNREACHABLE` when the connection broke, `INVALID_ARGUMENT` when the request cannot be written.
+    /// `UNREACHABLE` when the connection broke, `INVALID_ARGUMENT` when the request cannot be written; those of a login that
+    /// had to be repeated.
     pub fn send_as<Q: Request>(&mut self, request: &Q, version: i16) -> Result<Sent> {
+        if self.login_at.is_some_and(|at| at <= Instant::now()) {
+            self.log_in_again()?;
+        }
+        self.put(request, version)
+    }
+
+    /// No answer is expected of a request (Produce with `acks` 0).
+    pub fn has_no_answer(&mut self, _sent: Sent) {
+        self.unanswered -= 1;
+    }
+
+    fn put<Q: Request>(&mut self, request: &Q, version: i16) -> Result<Sent> {
         let correlation_id = self.next_correlation_id;
         self.next_correlation_id = correlation_id.wrapping_add(1);
         let frame = request_frame(request, version, correlation_id, Some(&self.client_id));
         let frame =
             frame.map_err(|error| ClientError::invalid(format!("cannot send this request: {error}")))?;
-        write_all(&mut self.stream, &frame, self.timeout).map_err(|error| self.broken("write to", &error))?;
+        let written = write_all(&mut self.transport, &frame, self.timeout);
+        written.map_err(|error| self.broken("write to", &error))?;
+        self.unanswered += 1;
         Ok(Sent { correlation_id, version })
     }
 
@@ -146,8 +193,28 @@ impl Connection {
     /// `UNREACHABLE` when the connection broke, `TIMED_OUT` when the answer is not there, whole, after `request.timeout.ms`, `IO`
     /// when it is none.
     pub fn receive<Q: Request>(&mut self, sent: Sent) -> Result<Q::Response> {
-        let frame = self.read_frame()?;
+        let frame = match self.early.pop_front() {
+            Some(frame) => frame,
+            None => self.read_frame()?,
+        };
         self.decode::<Q>(frame, sent)
+    }
+
+    fn log_in(&mut self) -> Result<()> {
+        if let Some(settings) = self.login.clone() {
+            self.login_at = login::log_in(self, &settings)?;
+        }
+        Ok(())
+    }
+
+    /// Nothing may be on its way during a login, so that its answers are known.
+    fn log_in_again(&mut self) -> Result<()> {
+        self.login_at = None;
+        while self.unanswered > 0 {
+            let frame = self.read_frame()?;
+            self.early.push_back(frame);
+        }
+        self.log_in()
     }
 
     fn decode<Q: Request>(&self, frame: Bytes, sent: Sent) -> Result<Q::Response> {
@@ -161,7 +228,7 @@ impl Connection {
 
     /// Asks what the broker speaks; a broker that does not know our version of the question answers in version 0.
     fn negotiate(&mut self) -> Result<()> {
-        let sent = self.send_as(&versions::question(), versions::FIRST_ASKED)?;
+        let sent = self.put(&versions::question(), versions::FIRST_ASKED)?;
         let frame = self.read_frame()?;
         let unsupported = ErrorCode::UnsupportedVersion.code().to_be_bytes();
         let mut answer: ApiVersionsResponse = if frame.get(ERROR_CODE) == Some(&unsupported[..]) {
@@ -170,7 +237,7 @@ impl Connection {
             self.decode::<ApiVersionsRequest>(frame, sent)?
         };
         if answer.error_code != 0 && answer.api_keys.is_empty() {
-            let sent = self.send_as(&versions::question(), versions::LAST_RESORT)?;
+            let sent = self.put(&versions::question(), versions::LAST_RESORT)?;
             answer = self.receive::<ApiVersionsRequest>(sent)?;
         }
         self.versions = Versions::new(&answer);
@@ -178,43 +245,61 @@ impl Connection {
     }
 
     fn read_frame(&mut self) -> Result<Bytes> {
-        let mut timely = Timely::new(&self.stream, self.timeout);
-        let read = self.read_within(&mut timely);
+        let timeout = self.timeout;
+        let mut timely = Timely::new(&mut self.transport, timeout);
+        let read = read_within(&mut timely, &self.frames, self.answer_max_bytes);
         let was_changed = timely.accounted > Duration::ZERO;
-        if was_changed && read.is_ok() {
-            self.set_timeout(self.timeout)?;
+        let frame = read.map_err(|failed| self.unread(failed))?;
+        self.unanswered = self.unanswered.saturating_sub(1);
+        if was_changed {
+            self.set_timeout(timeout)?;
         }
-        read
+        Ok(frame)
     }
 
-    fn read_within(&self, stream: &mut Timely<'_>) -> Result<Bytes> {
-        let mut prefix = [0; 4];
-        stream.read_exact(&mut prefix).map_err(|error| self.broken("read from", &error))?;
-        let len = usize::try_from(i32::from_be_bytes(prefix)).unwrap_or(usize::MAX);
-        if len > self.answer_max_bytes {
-            return Err(ClientError::fatal(
+    fn unread(&self, failed: Unread) -> ClientError {
+        let broker = &self.broker;
+        match failed {
+            Unread::Broken(error) => self.broken("read from", &error),
+            Unread::TooLong(prefix) if self.is_plain() && tls_error::is_alert(prefix) => {
+                tls_error::tls_there(broker)
+            }
+            Unread::TooLong(prefix) => ClientError::fatal(
                 kind::PROTOCOL,
                 format!(
-                    "broker {} announced an answer of {len} bytes, but receive.message.max.bytes is {}; is this a Kafka port?",
-                    self.broker, self.answer_max_bytes
+                    "broker {broker} announced an answer of {} bytes, but receive.message.max.bytes is {}; is this a Kafka port?",
+                    u32::from_be_bytes(prefix),
+                    self.answer_max_bytes
                 ),
-            ));
+            ),
         }
-        let frame = self.frames.read(stream, len);
-        frame.map_err(|error| self.broken("read from", &error))
+    }
+
+    fn is_plain(&self) -> bool {
+        matches!(self.transport, Transport::Plain(_))
+    }
+
+    /// What may be the matter when a broker closes a connection without a word.
+    fn closed(&self) -> String {
+        let broker = &self.broker;
+        // Nothing but the question for versions was answered: brokers that demand TLS or a login hang up so.
+        let is_new = self.next_correlation_id <= 2 && self.is_plain() && self.login.is_none();
+        let hint = "; if it demands TLS or a login there, set security.protocol";
+        format!("broker {broker} closed the connection{}", if is_new { hint } else { "" })
     }
 
     fn broken(&self, what: &str, error: &std::io::Error) -> ClientError {
         let broker = &self.broker;
+        if let Some(error) = tls_error::of_connection(broker, error) {
+            return error;
+        }
         match error.kind() {
             // What Linux says when SO_RCVTIMEO or SO_SNDTIMEO has passed.
             ErrorKind::WouldBlock | ErrorKind::TimedOut => ClientError::retriable(
                 kind::TIMED_OUT,
                 format!("broker {broker} did not answer within request.timeout.ms"),
             ),
-            ErrorKind::UnexpectedEof => {
-                ClientError::retriable(kind::UNREACHABLE, format!("broker {broker} closed the connection"))
-            }
+            ErrorKind::UnexpectedEof => ClientError::retriable(kind::UNREACHABLE, self.closed()),
             _ => ClientError::retriable(
                 kind::UNREACHABLE,
                 format!("could not {what} broker {broker}: {error}"),
@@ -223,9 +308,43 @@ impl Connection {
     }
 }
 
-/// A socket whose bytes must all be there in time, however they drip. Its time-out is that time when this begins.
+impl Exchange for Connection {
+    fn ask<Q: Request>(&mut self, request: &Q) -> Result<Q::Response> {
+        let version = self.versions.pick::<Q>(&self.broker)?;
+        let sent = self.put(request, version)?;
+        let frame = self.read_frame()?;
+        self.decode::<Q>(frame, sent)
+    }
+
+    fn broker(&self) -> &str {
+        &self.broker
+    }
+}
+
+/// Why a frame could not be read.
+enum Unread {
+    Broken(std::io::Error),
+    /// Its length, which is more than may be.
+    TooLong([u8; 4]),
+}
+
+fn read_within(
+    stream: &mut Timely<'_>,
+    frames: &Frames,
+    max_bytes: usize,
+) -> std::result::Result<Bytes, Unread> {
+    let mut prefix = [0; 4];
+    stream.read_exact(&mut prefix).map_err(Unread::Broken)?;
+    let len = usize::try_from(i32::from_be_bytes(prefix)).unwrap_or(usize::MAX);
+    if len > max_bytes {
+        return Err(Unread::TooLong(prefix));
+    }
+    frames.read(stream, len).map_err(Unread::Broken)
+}
+
+/// A transport whose bytes must all be there in time, however they drip. Its time-out is that time when this begins.
 struct Timely<'a> {
-    stream: &'a TcpStream,
+    transport: &'a mut Transport,
     begun: Instant,
     timeout: Duration,
     /// By how much the socket's own time-out was shortened.
@@ -233,8 +352,8 @@ struct Timely<'a> {
 }
 
 impl<'a> Timely<'a> {
-    fn new(stream: &'a TcpStream, timeout: Duration) -> Self {
-        Self { stream, begun: Instant::now(), timeout, accounted: Duration::ZERO }
+    fn new(transport: &'a mut Transport, timeout: Duration) -> Self {
+        Self { transport, begun: Instant::now(), timeout, accounted: Duration::ZERO }
     }
 }
 
@@ -245,10 +364,10 @@ impl Read for Timely<'_> {
         let left = left.ok_or(ErrorKind::TimedOut)?;
         // A large answer comes in many reads: not each needs another time-out.
         if spent - self.accounted > self.timeout / 16 {
-            self.stream.set_read_timeout(Some(left))?;
+            self.transport.socket().set_read_timeout(Some(left))?;
             self.accounted = spent;
         }
-        self.stream.read(buffer)
+        self.transport.read(buffer)
     }
 }
 
@@ -263,7 +382,11 @@ fn silent(error: ClientError, broker: &str) -> ClientError {
 
 /// Sends all parts of a frame without joining them. The socket's own time-out counts for each part that is taken; a peer
 /// that takes them in drips is given up after `timeout`, too.
-pub(crate) fn write_all(stream: &mut TcpStream, frame: &[Chunk], timeout: Duration) -> std::io::Result<()> {
+pub(crate) fn write_all(
+    transport: &mut Transport,
+    frame: &[Chunk],
+    timeout: Duration,
+) -> std::io::Result<()> {
     let begun = Instant::now();
     let parts = frame.iter().map(|chunk| match chunk {
         Chunk::Bytes(bytes) => &bytes[..],
@@ -272,18 +395,35 @@ pub(crate) fn write_all(stream: &mut TcpStream, frame: &[Chunk], timeout: Durati
     let mut parts: Vec<IoSlice<'_>> = parts.map(IoSlice::new).collect();
     let mut rest = &mut parts[..];
     IoSlice::advance_slices(&mut rest, 0);
-    while !rest.is_empty() {
-        match stream.write_vectored(rest) {
-            Ok(0) => return Err(ErrorKind::WriteZero.into()),
-            Ok(written) => IoSlice::advance_slices(&mut rest, written),
+    while !rest.is_empty() || !transport.is_sent() {
+        match transport.send(rest) {
+            Ok(taken) => IoSlice::advance_slices(&mut rest, taken),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
-        if !rest.is_empty() && begun.elapsed() >= timeout {
+        if (!rest.is_empty() || !transport.is_sent()) && begun.elapsed() >= timeout {
             return Err(ErrorKind::TimedOut.into());
         }
     }
     Ok(())
+}
+
+/// `socket` as the bytes of a connection: under TLS where the settings say so, agreed on by `until`.
+pub(super) fn secured(
+    socket: TcpStream,
+    broker: &str,
+    host: &str,
+    until: Instant,
+    settings: &Settings,
+) -> Result<Transport> {
+    let Some(tls) = settings.security().tls() else { return Ok(Transport::Plain(socket)) };
+    let transport = Transport::tls(socket, tls.server_name(host)?, tls.config(), until);
+    let transport = transport.map_err(|error| tls_error::of_handshake(broker, &error))?;
+    let timeout = Some(settings.request_timeout());
+    let socket = transport.socket();
+    let restored = socket.set_write_timeout(timeout).and_then(|()| socket.set_read_timeout(timeout));
+    restored.map_err(|error| tls_error::of_handshake(broker, &error))?;
+    Ok(transport)
 }
 
 /// A socket to `host:port` with the time-outs and buffers of `settings`; `broker` is the address for messages.

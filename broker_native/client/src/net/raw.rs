@@ -2,17 +2,18 @@
 //!
 //! Nothing is agreed on, retried, completed or interpreted: what a broker does with a request is to be seen, also with
 //! one that no client would send. Answers come in the order of the requests. After an error of the socket the
-//! connection is of no use.
+//! connection is of no use. Where the settings name TLS or a login, that comes first.
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read};
-use std::net::TcpStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use super::connection::{connect, write_all};
+use super::connection::{Connection, connect, secured, write_all};
 use super::frame::Frames;
-use crate::config::Settings;
+use super::stop::Stop;
+use super::transport::Transport;
+use crate::config::{Settings, millis};
 use crate::error::{ClientError, Result, kind};
 use pylog_wire::ApiKey;
 use pylog_wire::json::{request_frame_from_json, response_to_json};
@@ -31,7 +32,7 @@ struct SentFrame {
 /// An open connection.
 #[derive(Debug)]
 pub struct RawConnection {
-    stream: TcpStream,
+    transport: Transport,
     broker: String,
     timeout: Duration,
     next_correlation_id: i32,
@@ -46,9 +47,14 @@ impl RawConnection {
     /// `UNREACHABLE` naming the address and the cause.
     pub fn open(host: &str, port: u16, settings: &Settings) -> Result<Self> {
         let broker = format!("{host}:{port}");
-        let stream = connect(&broker, host, port, settings)?;
+        let transport = if settings.security().login().is_some() {
+            Connection::open(host, port, settings, &Stop::default())?.into_transport()
+        } else {
+            let until = Instant::now() + millis(settings.socket_connection_setup_timeout_ms);
+            secured(connect(&broker, host, port, settings)?, &broker, host, until, settings)?
+        };
         Ok(Self {
-            stream,
+            transport,
             broker,
             timeout: settings.request_timeout(),
             next_correlation_id: 0,
@@ -75,7 +81,7 @@ impl RawConnection {
         let correlation_id = self.next_correlation_id;
         let frame = request_frame_from_json(key, version, correlation_id, Some(client_id), json)
             .map_err(|error| ClientError::invalid(format!("cannot make this {api} request: {error}")))?;
-        write_all(&mut self.stream, &frame, self.timeout).map_err(|error| self.broken(&error))?;
+        write_all(&mut self.transport, &frame, self.timeout).map_err(|error| self.broken(&error))?;
         self.next_correlation_id = correlation_id.wrapping_add(1);
         if answered {
             self.unanswered.push_back(SentFrame { key, version, correlation_id });
@@ -102,12 +108,12 @@ impl RawConnection {
 
     fn read_frame(&mut self) -> Result<Bytes> {
         let mut prefix = [0; 4];
-        self.stream.read_exact(&mut prefix).map_err(|error| self.broken(&error))?;
+        self.transport.read_exact(&mut prefix).map_err(|error| self.broken(&error))?;
         let len = usize::try_from(i32::from_be_bytes(prefix)).unwrap_or(usize::MAX);
         if len > ANSWER_BYTES_MAX {
             return Err(ClientError::protocol(&self.broker, format!("it claims to have {len} bytes")));
         }
-        self.frames.read(&mut self.stream, len).map_err(|error| self.broken(&error))
+        self.frames.read(&mut self.transport, len).map_err(|error| self.broken(&error))
     }
 
     fn broken(&self, error: &std::io::Error) -> ClientError {

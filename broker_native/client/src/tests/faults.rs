@@ -13,6 +13,7 @@ use crate::error::{ClientError, Result, kind};
 use crate::metadata::topic_partition::TopicPartition;
 use crate::net::connection::{Connection, write_all};
 use crate::net::stop::Stop;
+use crate::net::transport::Transport;
 use crate::read::advance::{LimitedRange, advance};
 use crate::read::plan::{OffsetRange, ReadPlan};
 use crate::read::range::RangeReader;
@@ -346,9 +347,9 @@ fn a_request_that_is_taken_in_drips_is_given_up_when_its_time_is_over() {
             std::thread::sleep(Duration::from_millis(50));
         }
     });
-    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    let mut stream = Transport::Plain(std::net::TcpStream::connect(address).unwrap());
     let timeout = Duration::from_millis(500);
-    stream.set_write_timeout(Some(timeout)).unwrap();
+    stream.socket().set_write_timeout(Some(timeout)).unwrap();
     let frame = vec![Chunk::Bytes(Bytes::from(vec![0; 256 << 20]))];
     let begun = Instant::now();
     assert_eq!(write_all(&mut stream, &frame, timeout).unwrap_err().kind(), ErrorKind::TimedOut);

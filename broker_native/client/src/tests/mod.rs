@@ -2,5 +2,6 @@
 mod cluster_faults;
 pub mod fake;
 mod faults;
+mod logins;
 mod transactions;
 mod write_faults;

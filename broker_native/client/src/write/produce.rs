@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::identity::ProducerIdentity;
 use super::partition_queue::{ProduceOutcome, ProducerBatch};
-use crate::config::Settings;
+use crate::config::{Acks, Settings};
 use crate::error::{ClientError, Result, code, kind};
 use crate::metadata::address::Address;
 use crate::metadata::cluster::{Cluster, topic_error};
@@ -67,7 +67,11 @@ pub fn send(
     if identity.transactional_id.is_some() && !identity.adds_partitions {
         version = version.min(ADDS_PARTITIONS_VERSION - 1);
     }
-    connection.send_as(&request, version)
+    let sent = connection.send_as(&request, version)?;
+    if settings.acks == Acks::None {
+        connection.has_no_answer(sent);
+    }
+    Ok(sent)
 }
 
 /// What `answer` says about the batch for `topic_partition`.

@@ -250,21 +250,25 @@ impl Sender {
     fn wait(&mut self) -> Result<()> {
         let now = Instant::now();
         let pause = self.queues.values().filter_map(|queue| queue.retry_in(now)).min();
-        let waiting: Vec<&Address> = self
-            .leaders
-            .iter()
-            .filter(|(_, leader)| !leader.under_way.is_empty())
-            .map(|(address, _)| address)
-            .collect();
-        let sockets: Vec<_> = waiting
-            .iter()
-            .filter_map(|address| Some(self.leaders.get(*address)?.connection.socket().as_fd()))
-            .collect();
-        let readable = self.wakeable.wait(&sockets, pause.unwrap_or(IDLE).min(IDLE)).map_err(|error| {
+        let mut pause = pause.unwrap_or(IDLE).min(IDLE);
+        // The addresses that an answer is due from, and whether some of it is here already.
+        let mut waiting: Vec<(&Address, bool)> = Vec::new();
+        let mut sockets = Vec::new();
+        for (address, leader) in &mut self.leaders {
+            if !leader.under_way.is_empty() {
+                waiting.push((address, leader.connection.has_waiting()));
+                sockets.push(leader.connection.socket().as_fd());
+            }
+        }
+        if waiting.iter().any(|(_, has_waiting)| *has_waiting) {
+            pause = Duration::ZERO;
+        }
+        let readable = self.wakeable.wait(&sockets, pause).map_err(|error| {
             ClientError::fatal(kind::PROTOCOL, format!("could not wait for brokers: {error}"))
         })?;
-        let answered = waiting.into_iter().zip(readable).filter(|(_, readable)| *readable);
-        let answered: Vec<Address> = answered.map(|(address, _)| address.clone()).collect();
+        let answered = waiting.into_iter().zip(readable);
+        let answered = answered.filter(|((_, has_waiting), readable)| *has_waiting || *readable);
+        let answered: Vec<Address> = answered.map(|((address, _), _)| address.clone()).collect();
         for address in answered {
             self.receive(&address)?;
         }

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use super::exchange::Identity;
 use crate::throttle::Throttle;
+use pylog_settings::inter_broker::ClientTexts;
 
 /// How a follower fetches. Names are Kafka's.
 #[derive(Debug, Clone)]
@@ -22,6 +23,8 @@ pub struct FollowerSettings {
     pub backoff_max_ms: u64,
     /// `replica.socket.timeout.ms`.
     pub socket_timeout_ms: u64,
+    /// How leaders are reached.
+    pub client: ClientTexts,
 }
 
 /// What the threads share.

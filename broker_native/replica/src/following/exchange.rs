@@ -1,8 +1,10 @@
 //! Requests of a follower to one leader, over one connection that is opened when it is needed.
+use super::context::FollowerSettings;
 use pylog_client::config::Settings;
 use pylog_client::error::{ClientError, Result, code, kind};
 use pylog_client::net::connection::Connection;
 use pylog_client::net::stop::Stop;
+use pylog_settings::inter_broker::ClientTexts;
 use pylog_storage::TopicPartition;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::fetch::ReplicaState;
@@ -34,24 +36,35 @@ pub struct Identity {
 /// See the module.
 pub struct Exchange {
     address: Address,
-    settings: Settings,
+    client_id: String,
+    timeout_ms: u64,
+    client: ClientTexts,
     connection: Option<Connection>,
 }
 
 impl Exchange {
-    /// With the leader at `address`; a request may take `timeout_ms`.
+    /// With the leader at `address`.
     ///
     /// # Errors
     /// The settings do not fit the client.
-    pub fn new(address: Address, client_id: &str, timeout_ms: u64) -> Result<Self> {
-        let bootstrap = format!("{}:{}", address.host, address.port);
-        let settings = Settings::new([
+    pub fn new(address: Address, client_id: &str, settings: &FollowerSettings) -> Result<Self> {
+        let (client_id, client) = (client_id.to_owned(), settings.client.clone());
+        let exchange =
+            Self { address, client_id, timeout_ms: settings.socket_timeout_ms, client, connection: None };
+        exchange.settings()?;
+        Ok(exchange)
+    }
+
+    /// Made anew for each connection: certificates may have been replaced since the last one.
+    fn settings(&self) -> Result<Settings> {
+        let bootstrap = format!("{}:{}", self.address.host, self.address.port);
+        let given = [
             ("bootstrap.servers", bootstrap.as_str()),
-            ("client.id", client_id),
-            ("request.timeout.ms", &timeout_ms.max(1).to_string()),
-            ("socket.connection.setup.timeout.ms", &timeout_ms.clamp(1, CONNECT_MS).to_string()),
-        ])?;
-        Ok(Self { address, settings, connection: None })
+            ("client.id", &self.client_id),
+            ("request.timeout.ms", &self.timeout_ms.max(1).to_string()),
+            ("socket.connection.setup.timeout.ms", &self.timeout_ms.clamp(1, CONNECT_MS).to_string()),
+        ];
+        Settings::new(given.into_iter().chain(self.client.iter()))
     }
 
     /// Opens the connection unless it is open; `stop` ends whatever waits on it.
@@ -60,8 +73,8 @@ impl Exchange {
     /// As [`Connection::open`].
     pub fn open(&mut self, stop: &Stop) -> Result<()> {
         if self.connection.is_none() {
-            self.connection =
-                Some(Connection::open(&self.address.host, self.address.port, &self.settings, stop)?);
+            let settings = self.settings()?;
+            self.connection = Some(Connection::open(&self.address.host, self.address.port, &settings, stop)?);
         }
         Ok(())
     }

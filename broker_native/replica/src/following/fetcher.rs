@@ -92,7 +92,7 @@ impl Fetcher {
     ) -> std::result::Result<Self, String> {
         let inbox = Arc::new(Inbox::default());
         let client_id = format!("broker-{}-fetcher-{number}", context.settings.node_id);
-        let exchange = Exchange::new(address, &client_id, context.settings.socket_timeout_ms);
+        let exchange = Exchange::new(address, &client_id, &context.settings);
         let exchange = exchange.map_err(|error| error.message)?;
         let worker = Worker {
             inbox: Arc::clone(&inbox),

@@ -4,6 +4,7 @@
 //! A broker without a cluster (the file store) is alone: it is its own controller and its lease never ends. In a cluster the
 //! lease is given by Python for as long as the session with ZooKeeper surely lives; it runs out by the monotonic clock, so that
 //! a broker that was stopped (SIGSTOP) or cut off leads nothing any more before anybody else can be elected.
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -14,16 +15,23 @@ use serde::Deserialize;
 /// How often the lease is checked: it may be taken away before it runs out.
 const LEASE_LOOK: Duration = Duration::from_millis(250);
 
+/// Where a listener of a broker is reached.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Endpoint(
+    /// Name or number.
+    pub String,
+    /// Port.
+    pub u16,
+);
+
 /// A broker that belongs to the cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Broker {
     /// Its number.
     pub id: i32,
-    /// Where clients and other brokers reach it.
-    pub host: String,
-    /// Its port.
-    pub port: u16,
+    /// Where clients and other brokers reach it, by the name of its listener.
+    pub endpoints: BTreeMap<String, Endpoint>,
     /// Its rack, when it has one.
     #[serde(deserialize_with = "Option::deserialize")]
     pub rack: Option<String>,

@@ -50,7 +50,7 @@ fn described(call: &Call, request: &DescribeQuorumRequest) -> DescribeQuorumResp
         ..Default::default()
     };
     let listener = QuorumListener {
-        name: "PLAINTEXT".into(),
+        name: brokers.listener().name.clone(),
         host: controller.host,
         port: u16::try_from(controller.port).unwrap_or_default(),
     };

@@ -76,11 +76,30 @@ async fn forwarded(call: &Call, request: FindCoordinatorRequest, refused: Vec<Fo
     };
     match forwarded_metadata::ask(call, request.clone(), knows).await {
         ForwardedAnswer::Known(mut answer) => {
+            if !forwarded_metadata::is_over_inter_broker_listener(call) {
+                let brokers = Brokers::of(call);
+                answer.coordinators.iter_mut().for_each(|found| readdress(found, &brokers));
+            }
             answer.coordinators.extend(refused);
             respond(call, answer.coordinators)
         }
         ForwardedAnswer::Nothing => reply(call, &request, refused),
         ForwardedAnswer::CutOff => forwarded_metadata::cut_off(),
+    }
+}
+
+/// Replaces the address of a coordinator, which another broker named, by that of the listener that the client came over.
+fn readdress(found: &mut Found, brokers: &Brokers) {
+    if found.error_code != ErrorCode::None.code() {
+        return;
+    }
+    let Found { node_id, host, port, error_code, .. } = found;
+    match brokers.find(*node_id) {
+        Some(endpoint) => (*host, *port) = (endpoint.host, endpoint.port),
+        None => {
+            (*node_id, *host, *port) = (NONE, String::new(), NONE);
+            *error_code = ErrorCode::CoordinatorNotAvailable.code();
+        }
     }
 }
 

@@ -30,6 +30,8 @@ const EMPTY_MEANS_NONE_FROM: i16 = 1;
 /// From this version on a topic may be asked for by id, with a null name. The two before have the field, but no client
 /// may use it.
 const TOPIC_IDS_FROM: i16 = 12;
+/// From this version on clients know the error for a leader without a listener of the name that they came over.
+const LISTENER_NOT_FOUND_FROM: i16 = 6;
 /// Most topics that one request makes by naming them; a client that asks for more asks again until they are there.
 const CREATED_MAX: usize = 1_000;
 /// Longest topic name.
@@ -80,7 +82,15 @@ async fn forwarded(call: &Call, request: MetadataRequest, refused: Vec<MetadataR
     let mut names = asked.topics.iter().flatten().filter_map(|topic| topic.name.as_deref());
     asked.allow_auto_topic_creation &= names.all(|name| may_create(call, name));
     match forwarded_metadata::ask(call, asked, |answer| answer.error_code == ErrorCode::None.code()).await {
-        ForwardedAnswer::Known(answer) => call.answer(&visible(call, &request, answer, refused)),
+        ForwardedAnswer::Known(mut answer) => {
+            if !forwarded_metadata::is_over_inter_broker_listener(call) {
+                // The other broker named those of the listener that it was asked over.
+                let brokers = Brokers::of(call);
+                let found = answer.brokers.iter().filter_map(|broker| brokers.find(broker.node_id));
+                answer.brokers = found.map(listed).collect();
+            }
+            call.answer(&visible(call, &request, answer, refused))
+        }
         ForwardedAnswer::Nothing => reply(call, &request, &call.shared.topics.now(), refused),
         ForwardedAnswer::CutOff => forwarded_metadata::cut_off(),
     }
@@ -190,6 +200,9 @@ fn reply(
         topic.topic_authorized_operations = operations_on(call, request, topic);
     }
     topics.extend(refused);
+    if call.version < LISTENER_NOT_FOUND_FROM {
+        hide_listeners(&mut topics);
+    }
     // To a broker that forwards a request this one says when it does not know either.
     let is_known = call.shared.cluster.may_lead() || !forwarded_metadata::is_peer(call);
     let error = if is_known { ErrorCode::None } else { ErrorCode::LeaderNotAvailable };
@@ -202,6 +215,16 @@ fn reply(
         cluster_authorized_operations: cluster_operations(call, request),
         ..Default::default()
     })
+}
+
+/// Says of partitions whose leader has no such listener that they have no leader, as old clients expect.
+fn hide_listeners(topics: &mut [MetadataResponseTopic]) {
+    let partitions = topics.iter_mut().flat_map(|topic| &mut topic.partitions);
+    for partition in
+        partitions.filter(|partition| partition.error_code == ErrorCode::ListenerNotFound.code())
+    {
+        partition.error_code = ErrorCode::LeaderNotAvailable.code();
+    }
 }
 
 fn listed(broker: BrokerEndpoint) -> MetadataResponseBroker {
@@ -282,10 +305,11 @@ pub fn state_of(partition: &Partition, brokers: &Brokers) -> PartitionState {
     let spec = &partition.spec;
     // Only this broker knows about its own disk.
     let broken = partition.is_offline().then_some(brokers.own_id());
-    let is_offline = |id: i32| !brokers.is_alive(id) || broken == Some(id);
+    let is_offline = |id: i32| !brokers.is_reached(id) || broken == Some(id);
     let error = match spec.leader {
         leader if broken == Some(leader) => ErrorCode::KafkaStorageError,
         leader if leader < 0 || !brokers.is_alive(leader) => ErrorCode::LeaderNotAvailable,
+        leader if !brokers.is_reached(leader) => ErrorCode::ListenerNotFound,
         // So that clients ask another broker, which knows.
         leader if !brokers.may_lead(leader) => ErrorCode::LeaderNotAvailable,
         _ => ErrorCode::None,

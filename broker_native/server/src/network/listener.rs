@@ -1,5 +1,5 @@
-//! Accepts connections, up to `max.connections`, each served by a task of its own. Those that would take one of the last file
-//! descriptors (`reserved.file.descriptors`) are closed at once.
+//! Accepts the connections of one listener as far as [`Limits`] allow, each served by a task of its own. Those that would take one of
+//! the last file descriptors (`reserved.file.descriptors`) are closed at once.
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
@@ -7,10 +7,12 @@ use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 
 use super::connection::serve;
 use super::descriptors::{is_none_left, is_reserved};
+use super::limits::Limits;
+use crate::listeners::Listener;
 use crate::shared::Shared;
 use pylog_log::loggers::NETWORK;
 use pylog_log::{debug, warn};
@@ -42,12 +44,26 @@ fn open(address: SocketAddr) -> io::Result<std::net::TcpListener> {
     Ok(socket.into())
 }
 
-/// Accepts until the server stops. `alive` is dropped with the last connection.
-pub async fn accept_all(listener: TcpListener, shared: Arc<Shared>, alive: mpsc::Sender<()>) {
-    let places = Arc::new(Semaphore::new(shared.settings.max_connections.min(Semaphore::MAX_PERMITS)));
+/// What accepting needs.
+pub struct Accepting {
+    /// For which listener.
+    pub listener: Arc<Listener>,
+    /// Those of all listeners.
+    pub limits: Arc<Limits>,
+    /// Dropped with the last connection.
+    pub alive: mpsc::Sender<()>,
+}
+
+/// Accepts until the server stops.
+pub async fn accept_all(socket: TcpListener, shared: Arc<Shared>, accepting: Accepting) {
+    let Accepting { listener, limits, alive } = accepting;
+    let next = async || {
+        limits.pace().await;
+        socket.accept().await
+    };
     loop {
         let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+            accepted = next() => accepted,
             () = shared.shutdown.wait() => return,
         };
         let (stream, peer) = match accepted {
@@ -69,25 +85,27 @@ pub async fn accept_all(listener: TcpListener, shared: Arc<Shared>, alive: mpsc:
             );
             continue;
         }
-        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
-            shared.metrics.turned_away.increment();
-            let most = shared.settings.max_connections;
-            warn!(target: NETWORK, client = %peer.ip(), "refused the connection of {peer}: max.connections={most} are open");
-            continue;
+        let place = match limits.enter(&listener, peer.ip()) {
+            Ok(place) => place,
+            Err(full) => {
+                shared.metrics.turned_away.increment();
+                warn!(target: NETWORK, client = %peer.ip(), "refused the connection of {peer}: {full}");
+                continue;
+            }
         };
         debug!(target: NETWORK, client = %peer.ip(), "accepted a connection of {peer}");
-        let (shared, alive) = (Arc::clone(&shared), alive.clone());
+        let (shared, listener, alive) = (Arc::clone(&shared), Arc::clone(&listener), alive.clone());
         tokio::spawn(async move {
             let _held = (place, alive, Counted::open(Arc::clone(&shared)));
-            serve_counted(stream, peer, shared).await;
+            serve_counted(stream, peer, listener, shared).await;
         });
     }
 }
 
-async fn serve_counted(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>) {
+async fn serve_counted(stream: TcpStream, peer: SocketAddr, listener: Arc<Listener>, shared: Arc<Shared>) {
     // An answer must not wait for the acknowledgement of the one before it.
     if stream.set_nodelay(true).is_ok() {
-        serve(stream, peer, shared).await;
+        serve(stream, peer, listener, shared).await;
     }
 }
 

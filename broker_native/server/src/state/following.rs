@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::topics::MetadataImage;
 use crate::cluster::spec::{PartitionSpec, TopicSpec};
-use crate::cluster::view::ClusterView;
+use crate::cluster::view::{ClusterView, Endpoint};
 use crate::settings::Settings;
 use pylog_replica::following::exchange::Address;
 use pylog_replica::following::{self, Assignment, ReplicaManager};
@@ -22,6 +22,7 @@ pub fn manager(settings: &Settings) -> ReplicaManager {
         response_max_bytes: settings.replica_fetch_response_max_bytes,
         backoff_max_ms: settings.replica_fetch_backoff_ms,
         socket_timeout_ms: settings.replica_socket_timeout_ms,
+        client: settings.inter_broker_client.clone(),
     };
     ReplicaManager::new(settings)
 }
@@ -58,12 +59,14 @@ pub fn follow(replicas: &ReplicaManager, node_id: i32, image: &MetadataImage, id
     }));
 }
 
-/// Applies a new view of the cluster: which brokers are alive, and their addresses.
-pub fn meet(replicas: &ReplicaManager, node_id: i32, view: &ClusterView) {
+/// Applies a new view of the cluster: which brokers are alive, and the addresses of their `listener`s.
+pub fn meet(replicas: &ReplicaManager, node_id: i32, listener: &str, view: &ClusterView) {
     let others = view.brokers.iter().filter(|broker| broker.id != node_id);
-    let addresses =
-        others.map(|broker| (broker.id, Address { host: broker.host.clone(), port: broker.port })).collect();
-    replicas.meet(addresses, view.broker(node_id).map(|me| me.epoch));
+    let addresses = others.filter_map(|broker| {
+        let Endpoint(host, port) = broker.endpoints.get(listener)?;
+        Some((broker.id, Address { host: host.clone(), port: *port }))
+    });
+    replicas.meet(addresses.collect(), view.broker(node_id).map(|me| me.epoch));
 }
 
 /// Whether this broker copies the partition from another.

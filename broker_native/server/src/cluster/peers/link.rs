@@ -1,5 +1,6 @@
 //! One connection to one broker: a task writes, a task reads, answers find their askers by the correlation id.
 //!
+//! How it gets there, with TLS and a login where the brokers' listener has them, is [`way`](super::way)'s.
 //! A link that broke stays broken, and all requests that wait on it fail. The connection is closed when its last owner drops it.
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,12 +9,12 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
+use tokio::time::Instant;
 
 use super::error::PeerError;
+use super::way::{Reading, Way, Writing};
 use crate::cluster::view::Broker;
 use pylog_wire::message::{decode_response, request_frame};
 use pylog_wire::messages::{ApiVersionsRequest, ApiVersionsResponse};
@@ -40,6 +41,8 @@ pub struct Link {
     frames: mpsc::Sender<Vec<Chunk>>,
     askers: Arc<Askers>,
     tasks: Vec<AbortHandle>,
+    /// From then on another one is opened for new requests: its login ends.
+    until: Option<Instant>,
 }
 
 /// The requests that wait for an answer; `None` once the connection has ended.
@@ -67,28 +70,28 @@ impl Drop for Asking<'_> {
 }
 
 impl Link {
-    /// Connects to `broker` and agrees on versions.
+    /// Connects to `broker` by `way` and agrees on versions.
     ///
     /// # Errors
     /// [`PeerError`].
-    pub async fn open(broker: &Broker, own_id: i32) -> Result<Self, PeerError> {
-        let id = broker.id;
-        let unreachable = |error: std::io::Error| PeerError::Unreachable { id, cause: error.to_string() };
-        let stream = TcpStream::connect((broker.host.as_str(), broker.port)).await.map_err(unreachable)?;
-        stream.set_nodelay(true).map_err(unreachable)?;
-        let (reading, writing) = stream.into_split();
+    pub async fn open(broker: &Broker, way: &Way, own_id: i32) -> Result<Self, PeerError> {
+        let (id, client_id) = (broker.id, format!("{CLIENT_ID_PREFIX}{own_id}"));
+        let connected = way.connect(broker, &client_id).await;
+        let connected = connected.map_err(|cause| PeerError::Unreachable { id, cause })?;
+        let (reading, writing) = (connected.reading, connected.writing);
         let (frames, to_write) = mpsc::channel(FRAMES_MAX);
         let askers = Arc::new(Askers(Mutex::new(Some(HashMap::new()))));
         let reader = tokio::spawn(read_all(reading, Arc::clone(&askers)));
         let writer = tokio::spawn(write_all(writing, to_write, Arc::clone(&askers)));
         let mut link = Self {
             id,
-            client_id: format!("{CLIENT_ID_PREFIX}{own_id}"),
+            client_id,
             versions: HashMap::new(),
             next_correlation_id: AtomicI32::new(0),
             frames,
             askers,
             tasks: vec![reader.abort_handle(), writer.abort_handle()],
+            until: connected.until,
         };
         let question = ApiVersionsRequest {
             client_software_name: "pylog".into(),
@@ -105,9 +108,9 @@ impl Link {
         Ok(link)
     }
 
-    /// Whether the connection has not ended.
+    /// Whether new requests may be sent: it has not ended, and its login does not end soon.
     pub fn is_open(&self) -> bool {
-        self.askers.0.lock().is_some()
+        self.until.is_none_or(|until| Instant::now() < until) && self.askers.0.lock().is_some()
     }
 
     /// Ends the connection.
@@ -154,7 +157,7 @@ impl Drop for Link {
     }
 }
 
-async fn write_all(mut stream: OwnedWriteHalf, mut frames: mpsc::Receiver<Vec<Chunk>>, askers: Arc<Askers>) {
+async fn write_all(mut stream: Writing, mut frames: mpsc::Receiver<Vec<Chunk>>, askers: Arc<Askers>) {
     while let Some(frame) = frames.recv().await {
         for chunk in frame {
             let Chunk::Bytes(bytes) = chunk else { continue };
@@ -162,10 +165,14 @@ async fn write_all(mut stream: OwnedWriteHalf, mut frames: mpsc::Receiver<Vec<Ch
                 return askers.end();
             }
         }
+        // What TLS has encrypted may still wait for the socket.
+        if stream.flush().await.is_err() {
+            return askers.end();
+        }
     }
 }
 
-async fn read_all(mut stream: OwnedReadHalf, askers: Arc<Askers>) {
+async fn read_all(mut stream: Reading, askers: Arc<Askers>) {
     // Any error in the stream ends the connection; callers may send their requests again on the next one.
     while let Some(frame) = read_frame(&mut stream).await {
         let correlation_id = frame.get(..4).and_then(|bytes| bytes.try_into().ok()).map(i32::from_be_bytes);
@@ -182,7 +189,7 @@ async fn read_all(mut stream: OwnedReadHalf, askers: Arc<Askers>) {
 }
 
 /// The next frame without its length; `None` when the stream has ended or makes no sense.
-async fn read_frame(stream: &mut OwnedReadHalf) -> Option<Bytes> {
+pub async fn read_frame(stream: &mut Reading) -> Option<Bytes> {
     let len = usize::try_from(stream.read_i32().await.ok()?).ok()?;
     if len > ANSWER_BYTES_MAX {
         return None;
@@ -200,8 +207,9 @@ mod tests {
     async fn a_request_that_timed_out_is_removed_from_those_that_wait() {
         let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = silent.local_addr().unwrap().port();
-        let stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        let stream = tokio::net::TcpStream::connect(("127.0.0.1", port)).await.unwrap();
         let (_reading, writing) = stream.into_split();
+        let writing: Writing = Box::new(writing);
         let (frames, to_write) = mpsc::channel(FRAMES_MAX);
         let askers = Arc::new(Askers(Mutex::new(Some(HashMap::new()))));
         let writer = tokio::spawn(write_all(writing, to_write, Arc::clone(&askers)));
@@ -213,6 +221,7 @@ mod tests {
             frames,
             askers,
             tasks: vec![writer.abort_handle()],
+            until: None,
         };
         let question = ApiVersionsRequest::default();
         let waited = link.send(&question, API_VERSIONS_VERSION);

@@ -8,6 +8,7 @@
 //! Nothing here sends a request twice: only the caller knows whether it may be repeated.
 pub mod error;
 pub mod link;
+pub mod way;
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -20,7 +21,9 @@ use tokio::time::Instant;
 
 pub use self::error::PeerError;
 use self::link::{IN_FLIGHT_MAX, Link};
+use self::way::Way;
 use super::view::{Broker, Cluster};
+use crate::settings::Settings;
 use pylog_wire::Request;
 
 /// How long a broker that could not be reached is left alone, the first time.
@@ -33,6 +36,7 @@ const CONNECT_MAX: Duration = Duration::from_secs(10);
 /// The other brokers.
 pub struct Peers {
     own_id: i32,
+    way: Way,
     cluster: Arc<Cluster>,
     timeout: Duration,
     state: Mutex<State>,
@@ -62,10 +66,16 @@ struct Connection {
 }
 
 impl Peers {
-    /// Connects to nobody yet. A request is given up after `timeout`.
-    pub fn new(own_id: i32, cluster: Arc<Cluster>, timeout: Duration) -> Arc<Self> {
-        let runtime = OnceLock::new();
-        Arc::new(Self { own_id, cluster, timeout, state: Mutex::default(), runtime })
+    /// Connects to nobody yet.
+    pub fn new(settings: &Settings, cluster: Arc<Cluster>) -> Arc<Self> {
+        Arc::new(Self {
+            own_id: settings.node_id,
+            way: Way::new(settings),
+            cluster,
+            timeout: Duration::from_millis(settings.replica_socket_timeout_ms),
+            state: Mutex::default(),
+            runtime: OnceLock::new(),
+        })
     }
 
     /// Connections live in the runtime of the caller from now on.
@@ -155,7 +165,7 @@ impl Peers {
             None => BACKOFF_MIN,
         };
         let timeout = self.timeout.min(CONNECT_MAX);
-        let opened = tokio::time::timeout(timeout, Link::open(&peer.broker, self.own_id)).await;
+        let opened = tokio::time::timeout(timeout, Link::open(&peer.broker, &self.way, self.own_id)).await;
         let id = peer.broker.id;
         match opened.unwrap_or(Err(PeerError::TimedOut { id, after: timeout })) {
             Ok(link) => {

@@ -1,9 +1,11 @@
-//! The brokers, as clients see them: this one by the address that the client dialled unless another is configured,
-//! the others by the address that they registered.
+//! The brokers, as the clients of one listener see them: this one by the address that the client dialled unless another is
+//! configured, the others by the address that they registered for the listener of this name. One that has no such listener
+//! cannot be reached and is left out.
 use std::sync::Arc;
 
 use crate::call::Call;
-use crate::cluster::view::{Broker, ClusterView};
+use crate::cluster::view::{Broker, ClusterView, Endpoint};
+use crate::listeners::Listener;
 
 /// A broker.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,15 +20,18 @@ pub struct BrokerEndpoint {
     pub rack: Option<String>,
 }
 
-impl From<&Broker> for BrokerEndpoint {
-    fn from(broker: &Broker) -> Self {
-        Self { id: broker.id, host: broker.host.clone(), port: broker.port.into(), rack: broker.rack.clone() }
+impl BrokerEndpoint {
+    /// Where the broker's listener of this name is; `None` when it has none.
+    fn of(broker: &Broker, listener: &str) -> Option<Self> {
+        let Endpoint(host, port) = broker.endpoints.get(listener)?;
+        Some(Self { id: broker.id, host: host.clone(), port: (*port).into(), rack: broker.rack.clone() })
     }
 }
 
 /// The live brokers at one moment, as the client of one request sees them.
 pub struct Brokers {
     own: BrokerEndpoint,
+    listener: Arc<Listener>,
     view: Arc<ClusterView>,
     clustered: bool,
     may_lead: bool,
@@ -35,16 +40,22 @@ pub struct Brokers {
 impl Brokers {
     /// As they are now.
     pub fn of(call: &Call) -> Self {
-        let settings = &call.shared.settings;
+        let (settings, listener) = (&call.shared.settings, &call.listener);
         let dialled = || call.local.ip().to_canonical().to_string();
         let own = BrokerEndpoint {
             id: settings.node_id,
-            host: settings.advertised_host.clone().unwrap_or_else(dialled),
-            port: settings.advertised_port.unwrap_or_else(|| call.local.port().into()),
+            host: listener.advertised_host.clone().unwrap_or_else(dialled),
+            port: listener.advertised_port.unwrap_or_else(|| call.local.port()).into(),
             rack: settings.rack.clone(),
         };
         let cluster = &call.shared.cluster;
-        Self { own, view: cluster.now(), clustered: cluster.is_clustered(), may_lead: cluster.may_lead() }
+        Self {
+            own,
+            listener: Arc::clone(listener),
+            view: cluster.now(),
+            clustered: cluster.is_clustered(),
+            may_lead: cluster.may_lead(),
+        }
     }
 
     /// This broker's number.
@@ -73,17 +84,29 @@ impl Brokers {
         id == self.own.id || self.view.broker(id).is_some()
     }
 
-    /// The broker with this number, if it lives.
+    /// Whether clients of this listener can reach the broker: it lives, and has such a listener.
+    pub fn is_reached(&self, id: i32) -> bool {
+        let has_listener = |broker: &Broker| broker.endpoints.contains_key(&self.listener.name);
+        id == self.own.id || self.view.broker(id).is_some_and(has_listener)
+    }
+
+    /// The broker with this number, if clients of this listener can reach it.
     pub fn find(&self, id: i32) -> Option<BrokerEndpoint> {
         if id == self.own.id {
             return Some(self.own.clone());
         }
-        self.view.broker(id).map(BrokerEndpoint::from)
+        BrokerEndpoint::of(self.view.broker(id)?, &self.listener.name)
+    }
+
+    /// The listener that the request came over.
+    pub fn listener(&self) -> &Listener {
+        &self.listener
     }
 
     /// Those that belong to the cluster and do not live.
     pub fn dead(&self) -> Vec<BrokerEndpoint> {
-        self.view.dead.iter().filter(|broker| broker.id != self.own.id).map(BrokerEndpoint::from).collect()
+        let dead = self.view.dead.iter().filter(|broker| broker.id != self.own.id);
+        dead.filter_map(|broker| BrokerEndpoint::of(broker, &self.listener.name)).collect()
     }
 
     /// All of them in the order of their numbers, this one included even while it registers.

@@ -39,6 +39,11 @@ pub fn is_peer(call: &Call) -> bool {
         && call.client_id.as_deref().is_some_and(|name| name.starts_with(link::CLIENT_ID_PREFIX))
 }
 
+/// Whether the client came over the listener over which brokers ask each other: endpoints in their answers are right for it.
+pub fn is_over_inter_broker_listener(call: &Call) -> bool {
+    call.listener.name == call.shared.settings.inter_broker
+}
+
 /// The reply when no other broker was reached: the connection ends, so that the client asks another broker.
 pub fn cut_off() -> Reply {
     Reply::Close("this broker reaches neither ZooKeeper nor other brokers".into())

@@ -276,6 +276,11 @@ fn of_administrators() -> Vec<Probe> {
         probe::<DescribeAclsRequest>(&[&DESCRIBE_ACLS_CLUSTER], 3, json!({"resource_type_filter": 1,
             "pattern_type_filter": 1, "operation": 1, "permission_type": 1})),
         probe::<CreateAclsRequest>(&[&CREATE_ACLS_CLUSTER], 3, acl),
+        probe::<DescribeClientQuotasRequest>(&[&DESCRIBE_CLIENT_QUOTAS_CLUSTER], 1, json!({})),
+        probe::<AlterClientQuotasRequest>(&[&ALTER_CLIENT_QUOTAS_CLUSTER], 1, json!({"entries": [{}]})),
+        probe::<DescribeUserScramCredentialsRequest>(&[&DESCRIBE_USER_SCRAM_CREDENTIALS_CLUSTER], 0, json!({})),
+        probe::<AlterUserScramCredentialsRequest>(&[&ALTER_USER_SCRAM_CREDENTIALS_CLUSTER], 0, json!({
+            "deletions": [{"name": NAME, "mechanism": 1}]})),
         probe::<DeleteAclsRequest>(&[&DELETE_ACLS_CLUSTER], 3, filter),
     ]
 }

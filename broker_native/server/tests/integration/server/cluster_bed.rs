@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use pylog_server::Server;
 use pylog_server::cluster::spec::{PartitionSpec, TopicSpec};
-use pylog_server::cluster::view::{Broker as Live, ClusterView, Level};
+use pylog_server::cluster::view::{Broker as Live, ClusterView, Endpoint, Level};
 use pylog_server::decide::{Decider, Question};
 use pylog_server::settings::Settings;
 use pylog_server::state::topics::Partition;
@@ -103,6 +103,11 @@ impl Control {
     }
 }
 
+/// The endpoints of a broker that listens at `port`.
+fn at(port: u16) -> BTreeMap<String, Endpoint> {
+    BTreeMap::from([("PLAINTEXT".to_owned(), Endpoint("127.0.0.1".into(), port))])
+}
+
 /// See the file.
 pub struct Bed {
     pub brokers: BTreeMap<i32, Broker>,
@@ -167,12 +172,11 @@ impl Bed {
         let reached = self.reached.lock().unwrap().clone();
         let live = |&id: &i32| Live {
             id,
-            host: "127.0.0.1".into(),
             // Nobody listens for a broker that does not run.
-            port: reached
+            endpoints: at(reached
                 .get(&id)
                 .copied()
-                .unwrap_or_else(|| self.brokers.get(&id).map_or(1, |broker| broker.port)),
+                .unwrap_or_else(|| self.brokers.get(&id).map_or(1, |broker| broker.port))),
             rack: Some(format!("rack-{id}")),
             epoch: i64::from(id) + 100,
         };

@@ -14,6 +14,7 @@ mod followers;
 mod leading;
 mod leading_readers;
 mod limits;
+mod logins;
 mod long_poll;
 mod membership;
 mod middle;

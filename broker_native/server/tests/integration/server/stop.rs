@@ -4,6 +4,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use pylog_server::listeners::ListenerSpec;
 use pylog_wire::messages::ProduceResponse;
 
 use crate::server::support::{Broker, batch, fetch_request, frame, only, produce_request, topic, values};
@@ -53,6 +54,6 @@ fn a_stopped_broker_does_not_listen_and_does_not_start_again() {
     broker.server.close(Duration::from_secs(10)).unwrap();
     assert_eq!(idle.frame(), None);
     assert!(TcpStream::connect(("127.0.0.1", broker.port)).is_err());
-    assert!(broker.server.listen("127.0.0.1", 0).is_err());
+    assert!(broker.server.listen(vec![ListenerSpec::plaintext("127.0.0.1", 0)]).is_err());
     broker.server.close(Duration::from_secs(10)).unwrap();
 }

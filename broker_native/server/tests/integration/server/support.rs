@@ -10,6 +10,7 @@ use pylog_record::{BatchBuilder, Codec, batches};
 use pylog_server::Server;
 use pylog_server::cluster::spec::{PartitionSpec, TopicSpec};
 use pylog_server::decide::{Decider, Kind, Question};
+use pylog_server::listeners::ListenerSpec;
 use pylog_server::settings::Settings;
 use pylog_storage::{Clock, Disk, LogConfig, RealDisk, SystemClock};
 use pylog_wire::messages::fetch::{FetchPartition, FetchTopic, PartitionData};
@@ -32,6 +33,7 @@ pub struct Broker {
     pub clock: Arc<SettableClock>,
     disk: Arc<dyn Disk>,
     settings: Settings,
+    listener: ListenerSpec,
 }
 
 /// The first id that no broker of a cluster was given.
@@ -119,12 +121,13 @@ fn open(
     disk: &Arc<dyn Disk>,
     clock: &Arc<SettableClock>,
     decisions: &Arc<Decisions>,
+    listener: &ListenerSpec,
 ) -> (Arc<Server>, u16) {
     let (disk, clock) = (Arc::clone(disk), Arc::clone(clock) as _);
     let server = Server::open(disk, clock, dir, settings, Arc::clone(decisions) as _).unwrap();
     let server = Arc::new(server);
     *decisions.server.lock().unwrap() = Arc::downgrade(&server);
-    let port = server.listen("127.0.0.1", 0).unwrap();
+    let port = server.listen(vec![listener.clone()]).unwrap()[0];
     (server, port)
 }
 
@@ -139,18 +142,24 @@ impl Broker {
 
     /// On another disk than that of this machine.
     pub fn on(disk: Arc<dyn Disk>, settings: Settings) -> Self {
+        Self::at(ListenerSpec::plaintext("127.0.0.1", 0), disk, settings)
+    }
+
+    /// With another listener than a plain one.
+    pub fn at(listener: ListenerSpec, disk: Arc<dyn Disk>, settings: Settings) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let decisions = Arc::new(Decisions::default());
         let clock = Arc::default();
-        let (server, port) = open(dir.path(), settings.clone(), &disk, &clock, &decisions);
-        Self { server, port, decisions, dir, clock, disk, settings }
+        let (server, port) = open(dir.path(), settings.clone(), &disk, &clock, &decisions, &listener);
+        Self { server, port, decisions, dir, clock, disk, settings, listener }
     }
 
     /// Stops it and starts it anew on its data, at another port.
     pub fn restart(&mut self) {
         self.server.close(Duration::from_secs(5)).unwrap();
+        let settings = self.settings.clone();
         (self.server, self.port) =
-            open(self.dir.path(), self.settings.clone(), &self.disk, &self.clock, &self.decisions);
+            open(self.dir.path(), settings, &self.disk, &self.clock, &self.decisions, &self.listener);
     }
 
     /// The bytes of partition 0's log.

@@ -1,9 +1,15 @@
 //! A text that is never shown: a password, a token, a private key.
 use std::fmt;
 
+use serde_json::Value;
 use zeroize::Zeroizing;
 
-/// A secret text. `Debug` and `Display` say `[hidden]` (as Kafka's `Password`); the memory is overwritten when it is dropped.
+use crate::typed::Typed;
+
+/// What is shown in a secret's place.
+pub const HIDDEN: &str = "[hidden]";
+
+/// A secret text; the value of a setting of the kind PASSWORD. `Debug` and `Display` say `[hidden]` (as Kafka's `Password`); the memory is overwritten when it is dropped.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Secret(Zeroizing<String>);
 
@@ -17,17 +23,33 @@ impl Secret {
     pub fn reveal(&self) -> &str {
         &self.0
     }
+
+    /// Whether there is no text: none was given.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Typed for Secret {
+    fn of(value: &Value) -> Option<Self> {
+        value.as_str().map(Self::new)
+    }
+
+    /// Only a default is turned back, and a secret has none.
+    fn value(&self) -> Value {
+        if self.is_empty() { Value::from("") } else { Value::from(HIDDEN) }
+    }
 }
 
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("[hidden]")
+        f.write_str(HIDDEN)
     }
 }
 
 impl fmt::Display for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("[hidden]")
+        f.write_str(HIDDEN)
     }
 }
 

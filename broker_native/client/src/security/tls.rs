@@ -1,0 +1,107 @@
+//! The configuration of TLS that the connections of a client share: certificates, keys, and what is remembered of sessions.
+use std::fmt;
+use std::sync::Arc;
+
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+
+use crate::error::{ClientError, Result, kind};
+use pylog_security::tls::client::{client_config, server_name};
+use pylog_security::tls::{TlsError, TlsSettings};
+use pylog_settings::Secret;
+use pylog_settings::client_security::Settings;
+
+/// Shared by all connections of a client. Cloning gives another handle.
+#[derive(Clone)]
+pub struct TlsClient(Arc<ClientConfig>);
+
+impl fmt::Debug for TlsClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TlsClient")
+    }
+}
+
+impl TlsClient {
+    /// Reads the files that the settings name.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` naming the setting.
+    pub fn new(settings: &Settings) -> Result<Self> {
+        let settings = texts(settings)?;
+        client_config(&settings).map(Self).map_err(invalid)
+    }
+
+    /// What rustls takes.
+    pub fn config(&self) -> Arc<ClientConfig> {
+        self.0.clone()
+    }
+
+    /// The name that a broker's certificate is compared with.
+    ///
+    /// # Errors
+    /// `SSL_AUTHENTICATION_FAILED` for what is neither a host name nor an address.
+    pub fn server_name(&self, host: &str) -> Result<ServerName<'static>> {
+        server_name(host).map_err(|error| ClientError::fatal(kind::TLS, error.to_string()))
+    }
+}
+
+fn invalid(error: TlsError) -> ClientError {
+    ClientError::invalid(error.to_string())
+}
+
+/// The settings as Kafka has them; a name of librdkafka's stands for the one of Kafka's.
+fn texts(settings: &Settings) -> Result<TlsSettings> {
+    let list = |text: &str| text.split(',').map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned).collect();
+    let secret = |secret: &Secret| (!secret.is_empty()).then(|| secret.clone());
+    let trusted = one_of(&[
+        ("ssl.truststore.certificates", settings.ssl_truststore_certificates.reveal()),
+        ("ssl.ca.pem", settings.ssl_ca_pem.reveal()),
+    ])?;
+    let trusted_file = one_of(&[
+        ("ssl.truststore.location", &settings.ssl_truststore_location),
+        ("ssl.ca.location", &settings.ssl_ca_location),
+    ])?;
+    let chain = one_of(&[
+        ("ssl.keystore.certificate.chain", settings.ssl_keystore_certificate_chain.reveal()),
+        ("ssl.certificate.pem", settings.ssl_certificate_pem.reveal()),
+    ])?;
+    let key = one_of(&[
+        ("ssl.keystore.key", settings.ssl_keystore_key.reveal()),
+        ("ssl.key.pem", settings.ssl_key_pem.reveal()),
+    ])?;
+    Ok(TlsSettings {
+        protocol: given(&settings.ssl_protocol),
+        enabled_protocols: list(&settings.ssl_enabled_protocols),
+        cipher_suites: list(&settings.ssl_cipher_suites),
+        endpoint_identification_algorithm: Some(
+            settings.ssl_endpoint_identification_algorithm.trim().to_owned(),
+        ),
+        keystore_type: given(&settings.ssl_keystore_type),
+        keystore_location: given(&settings.ssl_keystore_location),
+        keystore_password: secret(&settings.ssl_keystore_password),
+        key_password: secret(&settings.ssl_key_password),
+        keystore_certificate_chain: chain,
+        keystore_key: key.map(Secret::new),
+        certificate_location: given(&settings.ssl_certificate_location),
+        key_location: given(&settings.ssl_key_location),
+        truststore_type: given(&settings.ssl_truststore_type),
+        truststore_location: trusted_file,
+        truststore_password: secret(&settings.ssl_truststore_password),
+        truststore_certificates: trusted,
+    })
+}
+
+fn given(text: &str) -> Option<String> {
+    (!text.trim().is_empty()).then(|| text.trim().to_owned())
+}
+
+/// The value of the setting that is given, of two names for the same thing.
+fn one_of(named: &[(&str, &str)]) -> Result<Option<String>> {
+    let mut values = named.iter().filter(|(_, value)| !value.trim().is_empty());
+    let found = values.next().map(|(_, value)| (*value).to_owned());
+    if values.next().is_some() {
+        let names: Vec<&str> = named.iter().map(|(name, _)| *name).collect();
+        return Err(ClientError::invalid(format!("{} mean the same; leave one out", names.join(" and "))));
+    }
+    Ok(found)
+}

@@ -1,0 +1,1 @@
+//! Handshakes in memory between the two configurations.

@@ -1,0 +1,58 @@
+"""``--command-config FILE``: settings of the client from a Java properties file, as Kafka's own tools take them.
+
+So passwords need not stand on a command line, where other users of the machine see them. What ``--client-config`` gives goes before what
+the file has; the file's ``bootstrap.servers`` before the default of ``--bootstrap-server``. Settings of the Java clients that this client
+does not have are passed over or refused as in the data source.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+#: Where the file's settings lie in the context of a command.
+_META = "pylog_spark.cli.command_config"
+ENVIRONMENT = "PYLOG_COMMAND_CONFIG"
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def command_config_option(command: _Command) -> _Command:
+    """Add --command-config."""
+    return click.option(
+        "--command-config",
+        type=click.Path(dir_okay=False),
+        envvar=ENVIRONMENT,
+        show_envvar=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_read,
+        metavar="FILE",
+        help="A Java properties file with settings of the client, such as security.protocol and sasl.jaas.config.",
+    )(command)
+
+
+def command_config() -> dict[str, str]:
+    """The settings of the file that this command was given; none when it was given none."""
+    context = click.get_current_context(silent=True)
+    return {} if context is None else dict(context.meta.get(_META, {}))
+
+
+def _read(context: click.Context, parameter: click.Parameter, path: str | None) -> None:
+    if path is None or context.resilient_parsing:
+        return
+    from pylog_spark.broker.properties import read
+    from pylog_spark.broker.setting import ConfigError
+    from pylog_spark.options.java import IGNORED, REFUSED
+
+    try:
+        given = dict(read(path))
+    except ConfigError as error:
+        raise click.BadParameter(error.args[0], context, parameter) from None
+    for name in given:
+        if name in REFUSED:
+            raise click.BadParameter(f"{path}: the setting {name} is refused: {REFUSED[name]}.", context, parameter)
+    settings = {name: text for name, text in given.items() if name not in IGNORED and name != "group.id"}
+    if servers := settings.pop("bootstrap.servers", ""):
+        context.default_map = {**(context.default_map or {}), "bootstrap": servers}
+    context.meta[_META] = settings

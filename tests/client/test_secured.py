@@ -1,0 +1,340 @@
+"""Apache Kafka behind TLS and logins: written, read and administered by this client, with the settings of Java's clients and librdkafka's."""
+
+import itertools
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pylog_spark.client import Admin, Consumer, LogError, Producer
+from tests.harness.certificates import PASSWORD
+from tests.harness.secured import (
+    PLAIN_JAAS,
+    SCRAM_JAAS,
+    SHORT_MS,
+    USER,
+    USER_PASSWORD,
+    Secured,
+    TokenServer,
+    jaas,
+    unsigned_token,
+)
+from tests.harness.waiting import until
+
+pytestmark = pytest.mark.peers
+
+_NUMBERS = itertools.count()
+_SOON = {"default.api.timeout.ms": "20000", "delivery.timeout.ms": "30000"}
+_OIDC = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler"
+
+
+def works(settings: dict[str, str]) -> None:
+    """A topic is made, written, read and deleted."""
+    servers = settings["bootstrap.servers"]
+    given = {**_SOON, **{name: text for name, text in settings.items() if name != "bootstrap.servers"}}
+    topic = f"secured-{os.getpid()}-{next(_NUMBERS)}"
+    with Admin(servers, given) as admin:
+        admin.create_topic(topic, 2)
+        until(lambda: len(admin.topic(topic).partitions) == 2, "the topic is known")
+        with Producer(servers, topic, given) as producer:
+            for number in range(1000):
+                producer.send(b"%d" % number + b"x" * 1000)
+            assert producer.flush().records == 1000
+        with Consumer(servers, topic, start="earliest", follow=False, config=given) as consumer:
+            found = sorted(int((record.value or b"").rstrip(b"x")) for record in consumer)
+        assert found == list(range(1000))
+        admin.delete_topics([topic])
+
+
+def refused(settings: dict[str, str]) -> LogError:
+    """The error of a client with these settings, which comes soon and shows no password."""
+    given = {name: text for name, text in settings.items() if name != "bootstrap.servers"}
+    begun = time.monotonic()
+    with pytest.raises(LogError) as caught, Admin(settings["bootstrap.servers"], given) as admin:
+        admin.topics()
+    assert time.monotonic() - begun < 15
+    for secret in (PASSWORD, USER_PASSWORD, "planted", "wr0ng"):
+        assert secret not in str(caught.value)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    "trust",
+    [
+        {"ssl.ca.location": "ca.pem"},
+        {"ssl.ca.pem": "text:ca.pem"},
+        {"ssl.truststore.type": "PEM", "ssl.truststore.location": "ca.pem"},
+        {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": "text:ca.pem"},
+        {"ssl.truststore.location": "trust.jks", "ssl.truststore.password": PASSWORD},
+        {"ssl.truststore.location": "trust.p12", "ssl.truststore.password": PASSWORD, "ssl.truststore.type": "PKCS12"},
+    ],
+    ids=lambda trust: "+".join(trust),
+)
+def test_tls_with_every_form_of_trust(secured: Secured, trust: dict[str, str]) -> None:
+    settings = {"bootstrap.servers": secured.servers("TLS"), "security.protocol": "SSL"}
+    works({**settings, **_files(secured, trust)})
+
+
+@pytest.mark.parametrize("version", ["TLSv1.2", "TLSv1.3"])
+def test_tls_in_either_version(secured: Secured, version: str) -> None:
+    works(
+        {"bootstrap.servers": secured.servers("TLS"), "security.protocol": "SSL", "ssl.enabled.protocols": version}
+        | secured.tls()
+    )
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"ssl.certificate.location": "client.pem", "ssl.key.location": "client.key"},
+        {
+            "ssl.certificate.location": "client.pem",
+            "ssl.key.location": "client.encrypted.key",
+            "ssl.key.password": PASSWORD,
+        },
+        {"ssl.certificate.pem": "text:client.pem", "ssl.key.pem": "text:client.key"},
+        {"ssl.keystore.type": "PEM", "ssl.keystore.location": "client.both.pem"},
+        {
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.certificate.chain": "text:client.pem",
+            "ssl.keystore.key": "text:client.key",
+        },
+        {"ssl.keystore.location": "client.p12", "ssl.keystore.password": PASSWORD, "ssl.keystore.type": "PKCS12"},
+        {"ssl.keystore.location": "client.jks", "ssl.keystore.password": PASSWORD, "ssl.key.password": PASSWORD},
+    ],
+    ids=lambda own: "+".join(own),
+)
+def test_mutual_tls_with_every_form_of_key(secured: Secured, own: dict[str, str]) -> None:
+    settings = {"bootstrap.servers": secured.servers("MUTUAL"), "security.protocol": "SSL", **secured.tls()}
+    works({**settings, **_files(secured, own)})
+
+
+def _files(secured: Secured, settings: dict[str, str]) -> dict[str, str]:
+    """Names of files as paths, and those behind ``text:`` as their text."""
+    made = secured.certificates
+    found = {}
+    for name, value in settings.items():
+        if value.startswith("text:"):
+            value = made.text(value.removeprefix("text:"))
+        elif name.endswith(".location"):
+            value = made.path(value)
+        found[name] = value
+    return found
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
+@pytest.mark.parametrize("listener", ["SECURED", "LOGIN"])
+def test_logins_by_password_as_java_writes_them(secured: Secured, mechanism: str, listener: str) -> None:
+    works(secured.login(listener, mechanism))
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512"])
+def test_logins_by_password_as_librdkafka_writes_them(secured: Secured, mechanism: str) -> None:
+    works(
+        {
+            "bootstrap.servers": secured.servers("SECURED"),
+            "security.protocol": "sasl_ssl",
+            "sasl.mechanisms": mechanism,
+            "sasl.username": USER,
+            "sasl.password": USER_PASSWORD,
+            **secured.tls(),
+        }
+    )
+
+
+def test_a_shaded_login_module_is_understood(secured: Secured) -> None:
+    works({**secured.login(mechanism="PLAIN"), "sasl.jaas.config": f"kafkashaded.{PLAIN_JAAS}"})
+
+
+@pytest.fixture
+def bearer(secured: Secured) -> dict[str, str]:
+    """Settings of OAUTHBEARER, but for where tokens come from."""
+    return {
+        "bootstrap.servers": secured.servers("SECURED"),
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "OAUTHBEARER",
+        **secured.tls(),
+    }
+
+
+def test_tokens_that_nobody_signs(bearer: dict[str, str]) -> None:
+    module = jaas("oauthbearer.OAuthBearerLoginModule", unsecuredLoginStringClaim_sub="alice")
+    works({**bearer, "sasl.jaas.config": module})
+
+
+@pytest.mark.parametrize("https", [False, True], ids=["http", "https"])
+def test_tokens_of_a_server_are_asked_for_once_and_used_by_all_connections(
+    secured: Secured, bearer: dict[str, str], https: bool
+) -> None:
+    server = TokenServer("me:sw0rdfish")
+    if https:
+        server.over_tls(secured.certificates.folder)
+    with server:
+        url = f"http{'s' if https else ''}://localhost:{server.port}/token"
+        credentials = jaas("oauthbearer.OAuthBearerLoginModule", clientId="me", clientSecret="sw0rdfish", scope="logs")
+        works(
+            {
+                **bearer,
+                "sasl.oauthbearer.token.endpoint.url": url,
+                "sasl.login.callback.handler.class": _OIDC,
+                "sasl.jaas.config": credentials,
+                "https.ca.location": secured.certificates.path("ca.pem"),
+            }
+        )
+    assert server.asked == [({"grant_type": ["client_credentials"], "scope": ["logs"]}, 200)]
+
+
+def test_a_server_of_tokens_that_fails_for_a_while_is_asked_again(bearer: dict[str, str]) -> None:
+    with TokenServer("you:sw0rdfish") as server:
+        server.refusals = [503, 429]
+        works(
+            {
+                **bearer,
+                "sasl.oauthbearer.token.endpoint.url": f"http://localhost:{server.port}/",
+                "sasl.oauthbearer.client.credentials.client.id": "you",
+                "sasl.oauthbearer.client.credentials.client.secret": "sw0rdfish",
+            }
+        )
+    assert [status for _, status in server.asked] == [503, 429, 200]
+
+
+def test_a_client_that_the_server_of_tokens_refuses_is_told_at_once(bearer: dict[str, str]) -> None:
+    with TokenServer("you:sw0rdfish") as server:
+        error = refused(
+            {
+                **bearer,
+                "sasl.oauthbearer.token.endpoint.url": f"http://localhost:{server.port}/",
+                "sasl.oauthbearer.client.id": "you",
+                "sasl.oauthbearer.client.secret": "wr0ng",
+            }
+        )
+    assert error.kind == "SASL_AUTHENTICATION_FAILED"
+    assert "status 401" in error.sentence
+    assert "invalid_client" in error.sentence
+    assert len(server.asked) == 1
+
+
+def test_a_token_of_a_file(bearer: dict[str, str], tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    settings = {**bearer, "sasl.oauthbearer.token.endpoint.url": f"file:{file}"}
+    assert "no such file" in refused(settings).sentence.lower()
+    file.write_text(unsigned_token("alice") + "\n")
+    works(settings)
+
+
+@pytest.fixture
+def provider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A module with functions that give tokens."""
+    name = f"tokens_{os.getpid()}_{next(_NUMBERS)}"
+    (tmp_path / f"{name}.py").write_text(
+        "from tests.harness.secured import unsigned_token\n"
+        "import time\n"
+        "def given(config):\n"
+        "    return unsigned_token(config), time.time() + 3600\n"
+        "def failing(config):\n"
+        "    raise ValueError('planted ' + config)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    yield name
+
+
+def test_a_token_of_a_python_function(bearer: dict[str, str], provider: str) -> None:
+    works({**bearer, "sasl.oauthbearer.token.provider": f"{provider}:given", "sasl.oauthbearer.config": "alice"})
+
+
+@pytest.mark.parametrize(
+    ("function", "part"),
+    [("failing", "raised ValueError"), ("missing", "has no function missing"), ("nowhere:f", "cannot be imported")],
+)
+def test_a_function_that_gives_no_token_is_named_and_what_it_raised_is_not_shown(
+    bearer: dict[str, str], provider: str, function: str, part: str
+) -> None:
+    named = function if ":" in function else f"{provider}:{function}"
+    error = refused({**bearer, "sasl.oauthbearer.token.provider": named, "sasl.oauthbearer.config": "planted"})
+    assert part in error.sentence
+
+
+@pytest.mark.parametrize("mechanism", ["SCRAM-SHA-512", "PLAIN"])
+def test_a_login_that_ends_is_repeated_while_records_flow(secured: Secured, mechanism: str) -> None:
+    settings = {**secured.login("SHORT", mechanism), **_SOON, "linger.ms": "0"}
+    servers = settings.pop("bootstrap.servers")
+    topic = f"short-{os.getpid()}-{next(_NUMBERS)}"
+    with Admin(servers, settings) as admin:
+        admin.create_topic(topic, 1)
+        until(lambda: admin.topic(topic).partitions, "the topic is known")
+        sent = 0
+        with Producer(servers, topic, settings) as producer:
+            ends = time.monotonic() + 3 * SHORT_MS / 1000
+            while time.monotonic() < ends:
+                for _ in range(100):
+                    producer.send(b"%d" % sent)
+                    sent += 1
+                producer.hand_over()
+            assert producer.flush().records == sent
+        # Idle beyond the login's end, and used again.
+        time.sleep(1.2 * SHORT_MS / 1000)
+        assert admin.topic(topic).name == topic
+    with Consumer(servers, topic, start="earliest", follow=False, config=settings) as consumer:
+        assert sum(1 for _ in consumer) == sent
+
+
+@pytest.mark.parametrize(
+    ("listener", "changes", "kind", "part"),
+    [
+        ("TLS", {"ssl.ca.location": "stranger.pem"}, "SSL_AUTHENTICATION_FAILED", "ssl.truststore.location"),
+        ("WRONGNAME", {}, "SSL_AUTHENTICATION_FAILED", "ssl.endpoint.identification.algorithm"),
+        ("MUTUAL", {}, "SSL_AUTHENTICATION_FAILED", "ssl.keystore.location"),
+        ("PLAINTEXT", {}, "UNREACHABLE", "security.protocol"),
+        ("TLS", {"security.protocol": "PLAINTEXT"}, "SSL_AUTHENTICATION_FAILED", "security.protocol"),
+    ],
+)
+def test_tls_that_cannot_be_agreed_on_names_the_setting(
+    secured: Secured, listener: str, changes: dict[str, str], kind: str, part: str
+) -> None:
+    settings = {"bootstrap.servers": secured.servers(listener), "security.protocol": "SSL", **secured.tls()}
+    error = refused({**settings, **_files(secured, changes)})
+    assert (error.kind, part in error.sentence) == (kind, True), error.sentence
+
+
+def test_the_host_name_is_not_looked_at_where_that_is_asked_for(secured: Secured) -> None:
+    settings = {"bootstrap.servers": secured.servers("WRONGNAME"), "security.protocol": "SSL", **secured.tls()}
+    works({**settings, "ssl.endpoint.identification.algorithm": ""})
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
+def test_a_wrong_password_is_final_and_said_in_kafkas_words(secured: Secured, mechanism: str) -> None:
+    module = "plain.PlainLoginModule" if mechanism == "PLAIN" else "scram.ScramLoginModule"
+    wrong = jaas(module, username=USER, password="wr0ng")
+    error = refused({**secured.login(mechanism=mechanism), "sasl.jaas.config": wrong})
+    assert error.kind == "SASL_AUTHENTICATION_FAILED"
+    assert 'as user "alice"' in error.sentence
+    assert "uthentication failed" in error.sentence
+
+
+def test_a_client_without_a_login_at_a_listener_that_demands_one_is_told_what_to_set(secured: Secured) -> None:
+    error = refused({"bootstrap.servers": secured.servers("LOGIN")})
+    assert "security.protocol" in error.sentence
+
+
+def test_a_client_with_a_login_at_a_listener_without_one_is_told_what_to_set(secured: Secured) -> None:
+    error = refused({**secured.login(), "bootstrap.servers": secured.servers("TLS")})
+    assert "security.protocol" in error.sentence
+
+
+@pytest.mark.parametrize(
+    ("changes", "part"),
+    [
+        ({"sasl.mechanism": "GSSAPI"}, "SCRAM-SHA-512"),
+        ({"sasl.mechanism": "PLAIN", "sasl.jaas.config": SCRAM_JAAS}, "ScramLoginModule"),
+        ({"ssl.ca.location": "nowhere.pem"}, "nowhere.pem"),
+        ({"enable.ssl.certificate.verification": "false"}, "ssl.truststore.location"),
+        ({"ssl.keystore.location": "client.p12", "ssl.keystore.password": "wr0ng"}, "ssl.keystore.password"),
+    ],
+)
+def test_settings_that_cannot_work_are_refused_before_anything_is_sent(
+    secured: Secured, changes: dict[str, str], part: str
+) -> None:
+    error = refused({**secured.login(), **_files(secured, changes)})
+    assert (error.kind, part in error.sentence) == ("INVALID_ARGUMENT", True), error.sentence

@@ -1,0 +1,40 @@
+"""Which settings are secret, and that they are not printed."""
+
+import pickle
+
+import pytest
+
+from pylog_spark._native import settings
+from pylog_spark.options import BATCH, read_options, write_options
+from pylog_spark.options.secrets import HIDDEN, ClientSettings, is_secret
+
+BASE = {"kafka.bootstrap.servers": "b:9092", "subscribe": "t"}
+
+
+def test_every_setting_that_is_declared_as_a_password_is_secret_and_no_other() -> None:
+    declared = {name for row in settings("client") if row.kind == "PASSWORD" for name in (row.name, *row.aliases)}
+    named = {name for row in settings("client") for name in (row.name, *row.aliases) if is_secret(name)}
+    assert len(declared) > 10
+    assert named == declared
+
+
+def test_a_password_has_no_default_that_could_be_shown() -> None:
+    assert {row.default for row in settings("client") if row.kind == "PASSWORD"} == {""}
+
+
+@pytest.mark.parametrize("thing", ["read", "tasks", "write"])
+def test_settings_of_a_query_are_printed_without_secrets_wherever_they_go(thing: str) -> None:
+    given = {**BASE, "kafka.sasl.password": "planted", "kafka.SASL.JAAS.CONFIG": "planted"}
+    reading = read_options(given, BATCH)
+    del given["subscribe"]
+    whole = {"read": reading, "tasks": reading.task_client, "write": write_options(given)}[thing]
+    for shown in (whole, pickle.loads(pickle.dumps(whole))):
+        assert "planted" not in f"{shown!r} {shown}"
+        assert HIDDEN in repr(shown)
+    assert reading.client["sasl.password"] == "planted"
+
+
+def test_settings_are_a_dict_like_another() -> None:
+    made = ClientSettings({"a": "b", "sasl.password": "c"})
+    assert made == {"a": "b", "sasl.password": "c"}
+    assert repr(made) == f"{{'a': 'b', 'sasl.password': '{HIDDEN}'}}"
