@@ -104,17 +104,28 @@ impl<'a> Who<'a> {
     }
 }
 
-/// The audit line of a denial. What clients choose is escaped: a line stays one line.
+/// Writes the audit line of a denial.
 fn note(who: Who<'_>, row: &Row, name: &str, decision: Decision) {
     if decision.is_allowed() || !row.is_logged {
         return;
     }
-    let principal = who.principal.to_string().escape_debug().to_string();
-    let (host, api) = (who.host.to_canonical(), row.api.name());
-    let (operation, resource_type) = (row.operation, row.resource_type);
-    let (name, why) = (name.escape_debug(), decision.reason());
+    let (principal, host) = (escaped(&who.principal.to_string()), who.host.to_canonical());
+    let (operation, resource_type, api) = (row.operation, row.resource_type, row.api.name());
+    let line = denial(who, row, name, decision);
     info!(
         target: AUTHORIZER, %principal, client = %host, %operation, resource = %resource_type, request = api,
-        "{principal} at {host} may not {operation} {resource_type} \"{name}\" for {api}: {why}"
+        "{line}"
     );
+}
+
+/// The audit line of a denial. What clients choose is escaped: a line stays one line.
+fn denial(who: Who<'_>, row: &Row, name: &str, decision: Decision) -> String {
+    let (principal, host) = (escaped(&who.principal.to_string()), who.host.to_canonical());
+    let Row { operation, resource_type, api, .. } = row;
+    let (name, api, why) = (escaped(name), api.name(), decision.reason());
+    format!("{principal} at {host} may not {operation} {resource_type} \"{name}\" for {api}: {why}")
+}
+
+fn escaped(text: &str) -> String {
+    text.escape_debug().to_string()
 }

@@ -247,9 +247,9 @@ rows! {
     CREATE_TOPICS_CONFIGS: CreateTopics DescribeConfigs Topic hides;
     /// Topics: of the cluster,
     DELETE_TOPICS_CLUSTER: DeleteTopics Delete Cluster hides;
-    /// or else of each topic; its name is told to who may describe it.
-    DELETE_TOPICS_DESCRIBE: DeleteTopics Describe Topic hides;
-    /// The topic itself.
+    /// or else of each topic: to delete one by its name, or to be told the name of one,
+    DELETE_TOPICS_DESCRIBE: DeleteTopics Describe Topic refuses;
+    /// and to delete it.
     DELETE_TOPICS_TOPIC: DeleteTopics Delete Topic refuses;
     /// Each topic.
     CREATE_PARTITIONS_TOPIC: CreatePartitions Alter Topic refuses;

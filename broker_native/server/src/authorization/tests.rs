@@ -3,8 +3,12 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::table::{FREE, ROWS};
+use super::table::{FREE, PRODUCE_TOPIC, ROWS};
+use super::{Authorizer, Who, acls_of, denial};
 use crate::call::SERVED;
+use crate::settings::Settings;
+use pylog_security::acl::Decision;
+use pylog_security::principal::Principal;
 use pylog_wire::ApiKey;
 
 /// `DescribeShareGroupOffsets` -> `describe_share_group_offsets`.
@@ -75,4 +79,37 @@ fn a_row_is_called_as_its_api_and_stands_there_once() {
         assert!(row.name.starts_with(&api), "{} is of {api}", row.name);
         assert!(row.resource_type.operations().contains(&row.operation) || row.name == "DELETE_TOPICS_CLUSTER");
     }
+}
+
+#[test]
+fn no_name_makes_a_second_line_of_the_audit_log() {
+    let mallory = Principal::user("mallory\nUser:root");
+    let who = Who { principal: &mallory, host: "::ffff:10.0.0.1".parse().unwrap() };
+    let line = denial(who, &PRODUCE_TOPIC, "t\" \r\n\u{1b}[2J", Decision::NotAllowed);
+    assert_eq!(
+        line,
+        "User:mallory\\nUser:root at 10.0.0.1 may not WRITE TOPIC \"t\\\" \\r\\n\\u{1b}[2J\" for Produce: no ACL allows it"
+    );
+}
+
+#[test]
+fn an_authorizer_is_there_where_one_is_named_and_holds_what_is_handed_down() {
+    assert!(Authorizer::of(&Settings::default()).unwrap().is_none());
+    let named = |super_users: &str| Settings {
+        authorizer_class_name: Some("org.apache.kafka.metadata.authorizer.StandardAuthorizer".into()),
+        super_users: super_users.into(),
+        ..Default::default()
+    };
+    let error = Authorizer::of(&named("User:root;alice")).unwrap_err().to_string();
+    assert!(error.contains("alice"), "{error}");
+    let authorizer = Authorizer::of(&named("User:root")).unwrap().unwrap();
+    let alice = Principal::user("alice");
+    let may = || authorizer.may(Who { principal: &alice, host: [127, 0, 0, 1].into() }, &PRODUCE_TOPIC, "t");
+    assert!(!may());
+    let acl = r#"{"resource_type": "TOPIC", "resource_name": "t", "pattern_type": "LITERAL", "principal": "User:alice",
+        "host": "*", "operation": "WRITE", "permission": "ALLOW"}"#;
+    authorizer.apply(acls_of(&format!(r#"{{"scram": [], "acls": [{acl}]}}"#)).unwrap());
+    assert!(may());
+    authorizer.apply(acls_of("{}").unwrap());
+    assert!(!may());
 }

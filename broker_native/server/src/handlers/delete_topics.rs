@@ -30,9 +30,7 @@ fn refused(call: &Call, request: &mut DeleteTopicsRequest) -> Vec<DeletableTopic
     }
     let image = call.shared.topics.now();
     let may_describe = |name: &str| call.may(&DELETE_TOPICS_DESCRIBE, name);
-    let is_refused = |name: &str| {
-        (image.named(name).is_some() || !may_describe(name)) && !call.may(&DELETE_TOPICS_TOPIC, name)
-    };
+    let may_delete = |name: &str| call.may(&DELETE_TOPICS_TOPIC, name);
     let error = DELETE_TOPICS_TOPIC.error();
     let refusal = |name, topic_id| DeletableTopicResult {
         name,
@@ -40,11 +38,13 @@ fn refused(call: &Call, request: &mut DeleteTopicsRequest) -> Vec<DeletableTopic
         error_code: error.code(),
         error_message: Some(error.sentence().to_owned()),
     };
+    let is_refused =
+        |name: &str| !may_describe(name) || (image.named(name).is_some() && !may_delete(name));
     let names = call.set_aside_where(&mut request.topic_names, |name| is_refused(name));
     let mut refused: Vec<_> = names.into_iter().map(|name| refusal(Some(name), Uuid::nil())).collect();
     for topic in call.set_aside_where(&mut request.topics, |topic| match &topic.name {
         Some(name) => is_refused(name),
-        None => image.with_id(&topic.topic_id).is_some_and(|known| is_refused(&known.name)),
+        None => image.with_id(&topic.topic_id).is_some_and(|known| !may_delete(&known.name)),
     }) {
         let known = image.with_id(&topic.topic_id).map(|known| known.name.clone());
         let shown = topic.name.or(known.filter(|name| may_describe(name)));

@@ -4,13 +4,10 @@
 use crate::authorization::table::DESCRIBE_ACLS_CLUSTER;
 use crate::call::{Call, Outcome};
 use pylog_security::acl::filter::InvalidFilter;
-use pylog_security::acl::{AclBinding, AclFilter, Pattern, PatternType, Rules};
+use pylog_security::acl::{AclBinding, AclFilter, Pattern, Rules};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::describe_acls::{AclDescription, DescribeAclsResource};
 use pylog_wire::messages::{DescribeAclsRequest, DescribeAclsResponse};
-
-/// First version with patterns that are not literal.
-const PATTERNS_FROM: i16 = 1;
 
 /// Answers at once. Without an authorizer as Kafka does: an empty list would say that nobody may do anything.
 pub fn handle(call: &Call, request: &DescribeAclsRequest) -> Outcome {
@@ -29,11 +26,6 @@ pub fn handle(call: &Call, request: &DescribeAclsRequest) -> Outcome {
         }
     };
     let resources = described(&authorizer.rules(), &filter);
-    let is_literal = |resource: &DescribeAclsResource| resource.pattern_type == PatternType::Literal.code();
-    if call.version < PATTERNS_FROM && !resources.iter().all(is_literal) {
-        let why = "The ACLs have patterns that this version of the request cannot show.";
-        return Outcome::Now(call.answer(&error_response(ErrorCode::UnsupportedVersion, why)));
-    }
     Outcome::Now(call.answer(&DescribeAclsResponse { resources, ..Default::default() }))
 }
 

@@ -252,7 +252,8 @@ fn of_administrators() -> Vec<Probe> {
         "permission_type": 1}]});
     vec![
         probe::<CreateTopicsRequest>(&[&CREATE_TOPICS_CLUSTER, &CREATE_TOPICS_TOPIC], 7, deletion.clone()),
-        probe::<DeleteTopicsRequest>(&[&DELETE_TOPICS_CLUSTER, &DELETE_TOPICS_TOPIC], 6, deletion),
+        probe::<DeleteTopicsRequest>(&[&DELETE_TOPICS_CLUSTER, &DELETE_TOPICS_TOPIC], 6, deletion.clone()),
+        probe::<DeleteTopicsRequest>(&[&DELETE_TOPICS_CLUSTER, &DELETE_TOPICS_DESCRIBE], 6, deletion),
         probe::<CreatePartitionsRequest>(&[&CREATE_PARTITIONS_TOPIC], 3, json!({"topics": [{"name": NAME}]})),
         probe::<DescribeConfigsRequest>(&[&DESCRIBE_CONFIGS_TOPIC], 4, resource(2, NAME)),
         probe::<DescribeConfigsRequest>(&[&DESCRIBE_CONFIGS_CLUSTER], 4, resource(4, "1")),
