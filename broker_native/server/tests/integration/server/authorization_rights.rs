@@ -130,7 +130,7 @@ fn of_groups() -> Vec<Probe> {
     let commit = json!({"group_id": NAME, "topics": committed});
     let fetch = json!({"groups": [{"group_id": NAME, "topics": [{"name": NAME, "partition_indexes": [0]}]}]});
     let delete = json!({"group_id": NAME, "topics": [{"name": NAME, "partitions": [{"partition_index": 0}]}]});
-    let beat = json!({"group_id": NAME, "member_id": Uuid::new_v4(), "rebalance_timeout_ms": 1000,
+    let beat = json!({"group_id": NAME.to_owned() + "-consumers", "member_id": Uuid::new_v4(), "rebalance_timeout_ms": 1000,
         "subscribed_topic_names": [NAME], "topic_partitions": []});
     vec![
         probe::<JoinGroupRequest>(&[&JOIN_GROUP_GROUP], 5, json!({"group_id": NAME, "session_timeout_ms": 1})),
@@ -156,7 +156,9 @@ fn of_groups() -> Vec<Probe> {
 
 fn of_share_groups(id: Uuid) -> Vec<Probe> {
     use table::*;
-    let beat = json!({"group_id": NAME, "member_id": Uuid::new_v4(), "subscribed_topic_names": [NAME]});
+    // A group of each kind: that of the offsets has no members.
+    let (beating, group) = (NAME.to_owned() + "-beating", NAME.to_owned() + "-offsets");
+    let beat = json!({"group_id": beating, "member_id": Uuid::new_v4(), "subscribed_topic_names": [NAME]});
     let member = Uuid::new_v4();
     let topics = json!([{"topic_id": id, "partitions": [{"partition_index": 0}]}]);
     let fetch = json!({"group_id": NAME, "member_id": member, "max_bytes": 1000, "max_records": 1, "topics": topics});
@@ -164,22 +166,17 @@ fn of_share_groups(id: Uuid) -> Vec<Probe> {
         {"first_offset": 0, "last_offset": 0, "acknowledge_types": [1]}]}]}]);
     let acknowledge = json!({"group_id": NAME, "member_id": member, "share_session_epoch": 1, "topics": said});
     let named = json!([{"topic_name": NAME, "partitions": [{"partition_index": 0, "start_offset": 0}]}]);
-    let alter = json!({"group_id": NAME, "topics": named});
-    let delete = json!({"group_id": NAME, "topics": [{"topic_name": NAME}]});
+    let alter = json!({"group_id": group, "topics": named});
+    let delete = json!({"group_id": group, "topics": [{"topic_name": NAME}]});
     let describe = json!({"groups": [{"group_id": NAME, "topics": [{"topic_name": NAME, "partitions": [0]}]}]});
     let state = json!({"group_id": NAME, "topics": [{"topic_id": id, "partitions": [{"partition": 0}]}]});
-    let mut open = Some(probe::<ShareFetchRequest>(&[&SHARE_ACKNOWLEDGE_TOPIC], 1, fetch.clone()));
-    let acknowledging = probe::<ShareAcknowledgeRequest>(&[&SHARE_ACKNOWLEDGE_TOPIC], 1, acknowledge.clone());
-    let acknowledging = Probe {
-        ask: {
-            let (opens, acknowledges) = (open.take().unwrap().ask, acknowledging.ask);
-            Box::new(move |client| {
-                opens(client);
-                acknowledges(client)
-            })
-        },
-        ..probe::<ShareAcknowledgeRequest>(&[&SHARE_ACKNOWLEDGE_TOPIC], 1, acknowledge.clone())
-    };
+    let opens = probe::<ShareFetchRequest>(&[&SHARE_ACKNOWLEDGE_TOPIC], 1, fetch.clone()).ask;
+    let mut acknowledging = probe::<ShareAcknowledgeRequest>(&[&SHARE_ACKNOWLEDGE_TOPIC], 1, acknowledge.clone());
+    let acknowledges = acknowledging.ask;
+    acknowledging.ask = Box::new(move |client| {
+        opens(client);
+        acknowledges(client)
+    });
     vec![
         probe::<ShareGroupHeartbeatRequest>(&[&SHARE_GROUP_HEARTBEAT_GROUP], 1, beat.clone()),
         probe::<ShareGroupHeartbeatRequest>(&[&SHARE_GROUP_HEARTBEAT_TOPIC], 1, beat),
@@ -191,12 +188,12 @@ fn of_share_groups(id: Uuid) -> Vec<Probe> {
         probe::<DescribeShareGroupOffsetsRequest>(&[&DESCRIBE_SHARE_GROUP_OFFSETS_TOPIC], 0, describe),
         probe::<AlterShareGroupOffsetsRequest>(&[&ALTER_SHARE_GROUP_OFFSETS_GROUP], 0, alter.clone()),
         probe::<AlterShareGroupOffsetsRequest>(&[&ALTER_SHARE_GROUP_OFFSETS_TOPIC], 0, alter),
-        probe::<DeleteShareGroupOffsetsRequest>(&[&DELETE_SHARE_GROUP_OFFSETS_GROUP], 0, delete.clone()),
+        probe::<DeleteShareGroupOffsetsRequest>(&[&DELETE_SHARE_GROUP_OFFSETS_TOPIC], 0, delete.clone()),
+        probe::<DeleteShareGroupOffsetsRequest>(&[&DELETE_SHARE_GROUP_OFFSETS_GROUP], 0, delete),
         probe::<InitializeShareGroupStateRequest>(&[&INITIALIZE_SHARE_GROUP_STATE_CLUSTER], 0, state.clone()),
         probe::<ReadShareGroupStateRequest>(&[&READ_SHARE_GROUP_STATE_CLUSTER], 0, state.clone()),
         probe::<WriteShareGroupStateRequest>(&[&WRITE_SHARE_GROUP_STATE_CLUSTER], 0, state.clone()),
         probe::<ReadShareGroupStateSummaryRequest>(&[&READ_SHARE_GROUP_STATE_SUMMARY_CLUSTER], 0, state.clone()),
-        probe::<DeleteShareGroupOffsetsRequest>(&[&DELETE_SHARE_GROUP_OFFSETS_TOPIC], 0, delete),
         probe::<DeleteShareGroupStateRequest>(&[&DELETE_SHARE_GROUP_STATE_CLUSTER], 0, state),
     ]
 }
@@ -210,6 +207,8 @@ fn of_transactions() -> Vec<Probe> {
     let new = json!({"transactions": [{"transactional_id": NAME, "producer_id": 1, "topics": added}]});
     let group = json!({"transactional_id": NAME, "producer_id": 1, "group_id": NAME, "topics": [
         {"name": NAME, "partitions": [{"partition_index": 0, "committed_offset": 1}]}]});
+    let offsets = json!({"transactional_id": NAME, "producer_id": 1, "group_id": NAME});
+    let end = json!({"transactional_id": NAME, "producer_id": 1});
     let markers = json!({"markers": [{"producer_id": 1, "topics": [{"name": NAME, "partition_indexes": [0]}]}]});
     vec![
         probe::<InitProducerIdRequest>(&[&INIT_PRODUCER_ID_TRANSACTION], 4, init(NAME.into())),
@@ -229,12 +228,12 @@ fn of_transactions() -> Vec<Probe> {
         probe::<AddPartitionsToTxnRequest>(&[&ADD_PARTITIONS_TO_TXN_TRANSACTION], 3, old.clone()),
         probe::<AddPartitionsToTxnRequest>(&[&ADD_PARTITIONS_TO_TXN_TOPIC], 3, old),
         probe::<AddPartitionsToTxnRequest>(&[&ADD_PARTITIONS_TO_TXN_CLUSTER], 4, new),
-        probe::<AddOffsetsToTxnRequest>(&[&ADD_OFFSETS_TO_TXN_TRANSACTION], 3, group.clone()),
-        probe::<AddOffsetsToTxnRequest>(&[&ADD_OFFSETS_TO_TXN_GROUP], 3, group.clone()),
+        probe::<AddOffsetsToTxnRequest>(&[&ADD_OFFSETS_TO_TXN_TRANSACTION], 3, offsets.clone()),
+        probe::<AddOffsetsToTxnRequest>(&[&ADD_OFFSETS_TO_TXN_GROUP], 3, offsets),
         probe::<TxnOffsetCommitRequest>(&[&TXN_OFFSET_COMMIT_TRANSACTION], 3, group.clone()),
         probe::<TxnOffsetCommitRequest>(&[&TXN_OFFSET_COMMIT_GROUP], 3, group.clone()),
-        probe::<TxnOffsetCommitRequest>(&[&TXN_OFFSET_COMMIT_TOPIC], 3, group.clone()),
-        probe::<EndTxnRequest>(&[&END_TXN_TRANSACTION], 3, group),
+        probe::<TxnOffsetCommitRequest>(&[&TXN_OFFSET_COMMIT_TOPIC], 3, group),
+        probe::<EndTxnRequest>(&[&END_TXN_TRANSACTION], 3, end),
         probe::<WriteTxnMarkersRequest>(&[&WRITE_TXN_MARKERS_ALTER, &WRITE_TXN_MARKERS_CLUSTER], 1, markers),
         probe::<DescribeTransactionsRequest>(&[&DESCRIBE_TRANSACTIONS_TRANSACTION], 0, json!({
             "transactional_ids": [NAME]})),
