@@ -8,6 +8,7 @@ a broker that misses one reads everything again.
 """
 
 import logging
+import secrets
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
@@ -64,6 +65,7 @@ class SecurityRegistry:
         self._sequence = 0
         self._units: dict[str, Unit] = {}
         self._revisions: dict[str, int] = {}
+        self._decoy_key: str | None = None
         self._applied: str | None = None
 
     def read_all(self) -> None:
@@ -71,6 +73,7 @@ class SecurityRegistry:
         # Before the others: they are as new as this number, or newer.
         sequence = self._store.get(documents.SEQUENCE)
         paths = [path for folder in documents.FOLDERS for path in self._store.paths(folder)]
+        paths.append(cluster_documents.DECOY_KEY)
         for path in self._units.keys() - set(paths):
             self._take(path, None)
         for path, stored in zip(paths, self._store.get_all(paths), strict=True):
@@ -123,6 +126,8 @@ class SecurityRegistry:
     def _batches(self, units: Sequence[Unit]) -> Iterator[list[Write]]:
         batch: list[Write] = []
         room = _BATCH_BYTES
+        if self._decoy_key is None and any(isinstance(unit, User) for unit in units):
+            batch.append(Write(cluster_documents.DECOY_KEY, documents.encode_decoy_key(secrets.token_hex(32)), 0))
         for unit in units:
             path = documents.path_of(unit)
             write = Write(path, None if unit.is_empty else documents.encode(unit), self._revisions.get(path, 0))
@@ -155,6 +160,9 @@ class SecurityRegistry:
         return None
 
     def _take(self, path: str, stored: Stored | None) -> None:
+        if path == cluster_documents.DECOY_KEY:
+            self._decoy_key = None if stored is None else documents.decode_decoy_key(stored.data)
+            return
         before = self._units.pop(path, None)
         self._revisions.pop(path, None)
         if before is not None:
@@ -181,7 +189,7 @@ class SecurityRegistry:
             del self.quotas[unit.entity]
 
     def _apply(self) -> None:
-        wanted = documents.native(unit for _, unit in sorted(self._units.items()))
+        wanted = documents.native((unit for _, unit in sorted(self._units.items())), self._decoy_key)
         if wanted != self._applied:
             self._native.apply_security(wanted)
             self._applied = wanted

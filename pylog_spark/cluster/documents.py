@@ -67,8 +67,10 @@ CONTROLLER_EPOCH = "controller_epoch"
 PRODUCER_IDS = "producer_ids"
 KNOWN_BROKERS = "known_brokers"
 CHANGES = "changes/"
-#: Documents with secrets: only brokers may read them.
-PRIVATE = "security/users/"
+SCRAM_USERS = "security/users/"
+DECOY_KEY = "security/decoy_key"
+#: What the paths of documents with secrets begin with: only brokers may read them.
+PRIVATE = (SCRAM_USERS, DECOY_KEY)
 
 
 class DocumentError(Exception):

@@ -18,6 +18,7 @@ from tests.harness.secured import (
     USER_PASSWORD,
     Secured,
     TokenServer,
+    is_served,
     jaas,
     unsigned_token,
 )
@@ -37,7 +38,7 @@ def works(settings: dict[str, str]) -> None:
     topic = f"secured-{os.getpid()}-{next(_NUMBERS)}"
     with Admin(servers, given) as admin:
         admin.create_topic(topic, 2)
-        until(lambda: len(admin.topic(topic).partitions) == 2, "the topic is known")
+        until(lambda: is_served(admin, topic, 2), "the topic is served")
         with Producer(servers, topic, given) as producer:
             for number in range(1000):
                 producer.send(b"%d" % number + b"x" * 1000)
@@ -263,7 +264,7 @@ def test_a_login_that_ends_is_repeated_while_records_flow(secured: Secured, mech
     topic = f"short-{os.getpid()}-{next(_NUMBERS)}"
     with Admin(servers, settings) as admin:
         admin.create_topic(topic, 1)
-        until(lambda: admin.topic(topic).partitions, "the topic is known")
+        until(lambda: is_served(admin, topic, 1), "the topic is served")
         sent = 0
         with Producer(servers, topic, settings) as producer:
             ends = time.monotonic() + 3 * SHORT_MS / 1000

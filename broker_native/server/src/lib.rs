@@ -7,10 +7,10 @@
 //! | [`authorization`] | who may do what: the table of rights, and the ACLs | `settings` |
 //! | [`network`] | accepts; one task per connection | `call`, `dispatch`, `handlers`, `io`, `listeners`, `settings`, `shared`, `shutdown` |
 //! | [`dispatch`], [`handlers`], [`call`], [`rights`] | which request is handled where; one file per request; what a handler gets and gives, and what it asks about rights | `authorization`, `cluster`, `coordinators`, `decide`, `errors`, `fetch_sessions`, `io`, `share_groups`, `shared`, `state` |
-//! | [`shared`] | what all connections share | `authorization`, `cluster`, `coordinators`, `decide`, `fetch_sessions`, `io`, `metrics`, `security_state`, `settings`, `share_groups`, `shutdown`, `state` |
+//! | [`shared`] | what all connections share | `authorization`, `cluster`, `coordinators`, `decide`, `fetch_sessions`, `io`, `metrics`, `quotas`, `security_state`, `settings`, `share_groups`, `shutdown`, `state` |
 //! | [`coordinators`], [`share_groups`] | the shell of the machines for groups, share partitions and transactions; sessions, long polls and settings of share groups | `cluster`, `errors`, `io`, `settings`, `state`, `upkeep` |
 //! | [`upkeep`] | threads and tasks that run beside the requests | `cluster`, `decide`, `listeners`, `metrics`, `settings`, `shutdown`, `state` |
-//! | [`fetch_sessions`] | what each consumer reads | none |
+//! | [`fetch_sessions`], [`quotas`] | what each consumer reads; how much of the broker each client may use | none |
 //! | [`state`] | topics and partitions; partitions that this broker leads, and those that it follows | `cluster`, `decide`, `settings` |
 //! | [`cluster`], [`decide`] | the other brokers, and requests to them; questions to Python | `settings`, `shutdown` |
 //! | [`io`] | frames, answers, and the bounds of both | `metrics`, `shutdown` |
@@ -34,6 +34,7 @@ pub mod io;
 pub mod listeners;
 pub mod metrics;
 pub mod network;
+pub mod quotas;
 pub mod rights;
 pub mod security_state;
 pub mod settings;
@@ -63,10 +64,13 @@ use crate::io::buffers::Buffers;
 use crate::io::room::Room;
 use crate::io::shares::Shares;
 use crate::io::slow::Slow;
-use crate::metrics::Metrics;
 use crate::listeners::{Listener, ListenerSpec};
+use crate::metrics::Metrics;
 use crate::network::limits::Limits;
 use crate::network::listener::{self, Accepting};
+use crate::quotas::Quotas;
+use crate::quotas::rate::Windows;
+use crate::quotas::table::EntityQuotas;
 use crate::security_state::{Security, SecurityError};
 use crate::settings::Settings;
 use crate::shared::Shared;
@@ -136,6 +140,13 @@ struct Serving {
     compaction: Compaction,
 }
 
+/// The limits in what [`Server::apply_security`] reads.
+#[derive(serde::Deserialize)]
+struct Limited {
+    #[serde(default)]
+    quotas: Vec<EntityQuotas>,
+}
+
 impl Server {
     /// Locks and opens the data directory `dir`. No thread starts.
     ///
@@ -162,6 +173,10 @@ impl Server {
         let share_groups = share_groups::ShareGroups::new(&settings);
         let (shutdown, metrics) = (Arc::<Shutdown>::default(), Arc::<Metrics>::default());
         let receive = Duration::from_millis(settings.socket_request_receive_timeout_ms);
+        let quotas = Quotas::new(Windows {
+            samples: settings.quota_window_num,
+            window_ms: i64::from(settings.quota_window_size_seconds) * 1000,
+        });
         let shared = Shared {
             authorizer,
             coordinators: Coordinators::new(
@@ -192,9 +207,21 @@ impl Server {
             topics,
             metrics,
             buffers: Buffers::default(),
+            quotas,
             shutdown,
         };
         Ok(Self { shared: Arc::new(shared), replicas, applying: Mutex::default(), running: Mutex::default() })
+    }
+
+    /// Replaces users, keys and limits; see `_native.pyi` for the JSON.
+    ///
+    /// # Errors
+    /// A part of it cannot be used; nothing has changed then.
+    pub fn apply_security(&self, json: &str) -> Result<(), SecurityError> {
+        let limits: Limited = serde_json::from_str(json)?;
+        self.shared.security.apply(json)?;
+        self.shared.quotas.apply(&limits.quotas);
+        Ok(())
     }
 
     /// Lets this thread work for this broker meanwhile, as its own threads do.
@@ -358,7 +385,10 @@ impl Server {
             if self.shared.cluster.is_clustered() {
                 self.start_replication();
             }
-            certificates::start(bound.iter().map(|(_, listener)| Arc::clone(listener)).collect(), &self.shared.shutdown);
+            certificates::start(
+                bound.iter().map(|(_, listener)| Arc::clone(listener)).collect(),
+                &self.shared.shutdown,
+            );
             for (socket, listener) in bound {
                 let socket = tokio::net::TcpListener::from_std(socket)?;
                 let accepting = Accepting { listener, limits: Arc::clone(&limits), alive: alive.clone() };

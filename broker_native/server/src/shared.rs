@@ -13,6 +13,7 @@ use crate::io::room::Room;
 use crate::io::shares::Shares;
 use crate::io::slow::Slow;
 use crate::metrics::Metrics;
+use crate::quotas::Quotas;
 use crate::security_state::Security;
 use crate::settings::Settings;
 use crate::share_groups::ShareGroups;
@@ -66,6 +67,8 @@ pub struct Shared {
     pub waiting_partitions: Shares,
     /// Buffers to borrow.
     pub buffers: Buffers,
+    /// How much each user and client id may use.
+    pub quotas: Quotas,
     /// Given once, when the server stops.
     pub shutdown: Arc<Shutdown>,
 }

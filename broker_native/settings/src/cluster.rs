@@ -74,7 +74,21 @@ settings! { rows
     "zookeeper.connect" STRING = None::<&str>, high();
     /// How long to wait for ZooKeeper at the start. Not set: as long as zookeeper.session.timeout.ms.
     "zookeeper.connection.timeout.ms" INT = None::<&str>, at_least(1), high();
+    /// A file whose first line is USER:PASSWORD, by which this broker logs in to ZooKeeper (digest). Only pylog has this
+    /// setting: Kafka reads them from a JAAS file.
+    "zookeeper.digest.file" STRING = None::<&str>;
     /// A broker whose ZooKeeper session is without contact for this long counts as dead. It stops leading partitions a
     /// little earlier.
     "zookeeper.session.timeout.ms" INT = 18_000, at_least(1), high();
+    /// Whether only brokers that log in to ZooKeeper as the same user (zookeeper.digest.file) may change what this one
+    /// keeps there, and read the credentials of SCRAM users. All brokers of a cluster need the same.
+    "zookeeper.set.acl" BOOLEAN = false, high();
+    /// Whether the connection to ZooKeeper is encrypted by TLS.
+    "zookeeper.ssl.client.enable" BOOLEAN = false;
+    /// HTTPS: ZooKeeper's certificate must have the host name of zookeeper.connect. Empty: any name.
+    "zookeeper.ssl.endpoint.identification.algorithm" STRING = "HTTPS", one_of(&["HTTPS", ""], "");
+    /// A PEM file with the private key and the certificates by which this broker proves to ZooKeeper who it is.
+    "zookeeper.ssl.keystore.location" STRING = None::<&str>;
+    /// A PEM file with the certificates that ZooKeeper's must be signed by. Not set: the system's.
+    "zookeeper.ssl.truststore.location" STRING = None::<&str>;
 }

@@ -73,6 +73,10 @@ settings! {
         /// POLICY_VIOLATION. Responses that wait because all is taken may use a quarter as much in addition. Only pylog
         /// has this setting.
         "queued.max.response.bytes" LONG queued_max_response_bytes: usize = /* 512 MiB */ 512 << 20, at_least(1);
+        /// How many windows the rates of clients are measured over that have quotas.
+        "quota.window.num" INT quota_window_num: u32 = 11, at_least(1), low();
+        /// How long one of these windows is, in seconds.
+        "quota.window.size.seconds" INT quota_window_size_seconds: u32 = 1, at_least(1), low();
         /// File descriptors that are kept free for logs, other brokers and ZooKeeper. A connection that would take one
         /// of them is closed at once. Never more than half of those that the process may have (ulimit -n). Only pylog
         /// has this setting.

@@ -9,6 +9,8 @@ path                        JSON
 ``security/acls/<key>``     {"version": 1, "resource_type", "resource_name", "pattern_type",
                             "entries": [{"principal", "host", "operation", "permission"}]}, with Kafka's names of enumerations
 ``security/quotas/<key>``   {"version": 1, "entity": {"user", "client-id" or "ip": name or null}, "values": {quota: number}}
+``security/decoy_key``      {"version": 1, "decoy_key": 64 hexadecimal digits}: made with the first user, and kept as secret. Of it brokers
+                            make what they tell somebody who is no user, so that all of them tell the same
 ``security/sequence``       {"version": 1, "sequence"}: how often any of them has changed; only in a store that several brokers share,
                             where every change writes it, too
 ==========================  =====================================================================================
@@ -26,7 +28,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pylog_spark.cluster.documents import PRIVATE, DocumentError, decode_body, encode_body
+from pylog_spark.cluster.documents import DECOY_KEY, SCRAM_USERS, DocumentError, decode_body, encode_body
 from pylog_spark.cluster.security.model import (
     Credential,
     Entity,
@@ -43,7 +45,7 @@ from pylog_spark.cluster.security.model import (
 )
 from pylog_spark.scram import BY_TEXT
 
-USERS = PRIVATE
+USERS = SCRAM_USERS
 ACLS = "security/acls/"
 QUOTAS = "security/quotas/"
 #: All of them, in the order in which they are read.
@@ -53,6 +55,7 @@ SEQUENCE = "security/sequence"
 #: Most bytes of a document; one node of ZooKeeper takes a little more.
 DOCUMENT_BYTES_MAX = 900_000
 _READABLE_MAX = 32
+_HEX_KEY = re.compile("[0-9a-f]{64}")
 _UNREADABLE = re.compile(r"[^A-Za-z0-9_-]")
 
 
@@ -96,7 +99,20 @@ def decode(path: str, data: bytes) -> Unit:
     return unit
 
 
-def native(units: Iterable[Unit]) -> str:
+def encode_decoy_key(key: str) -> bytes:
+    """The document of the decoy key."""
+    return encode_body({"decoy_key": key})
+
+
+def decode_decoy_key(data: bytes) -> str:
+    """The decoy key. Raises `DocumentError`."""
+    key = decode_body(DECOY_KEY, data, {"decoy_key"})["decoy_key"]
+    if not isinstance(key, str) or not _HEX_KEY.fullmatch(key):
+        raise DocumentError(f"The document {DECOY_KEY} is damaged (no 64 hexadecimal digits): restore it from a copy.")
+    return key
+
+
+def native(units: Iterable[Unit], decoy_key: str | None = None) -> str:
     """What the native server gets to know (`NativeBroker.apply_security`): everything at once."""
     known: dict[str, list[Mapping[str, object]]] = {"scram": [], "acls": [], "quotas": []}
     for unit in units:
@@ -109,7 +125,7 @@ def native(units: Iterable[Unit]) -> str:
             known["acls"] += [{**pattern_body(unit.pattern), **entry_body(entry)} for entry in unit.entries]
         else:
             known["quotas"].append({"entity": dict(unit.entity), "values": dict(unit.values)})
-    return json.dumps(known)
+    return json.dumps(known if decoy_key is None else {**known, "decoy_key": decoy_key})
 
 
 def pattern_body(pattern: Pattern) -> dict[str, Any]:

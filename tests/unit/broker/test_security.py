@@ -123,7 +123,8 @@ def test_what_is_taken_away_is_gone_after_a_restart_too(registry, native, tmp_pa
     again = Native()
     started(tmp_path, again)
     assert again.security == native.security
-    assert len(list((tmp_path / ".pylog" / "security").rglob("*.json"))) == 1
+    left = sorted(path.parent.name for path in (tmp_path / ".pylog" / "security").rglob("*.json"))
+    assert left == ["acls", "security"]
 
 
 def test_users_and_quotas_are_described_without_their_secrets(registry):
@@ -166,6 +167,21 @@ def test_the_file_of_a_user_is_readable_by_the_brokers_user_alone(registry, tmp_
     assert "password" not in user.read_text()
 
 
+def test_the_key_of_decoys_is_made_with_the_first_user_and_stays(registry, native, tmp_path):
+    create_acls(registry, creation("events"))
+    assert "decoy_key" not in native.security
+    set_user(registry, "alice")
+    key = native.security["decoy_key"]
+    set_user(registry, "bob")
+    delete_user(registry, "alice")
+    delete_user(registry, "bob")
+    again = Native()
+    started(tmp_path, again)
+    assert again.security["decoy_key"] == native.security["decoy_key"] == key
+    assert len(bytes.fromhex(key)) == 32
+    assert stat.S_IMODE((tmp_path / ".pylog" / "security" / "decoy_key.json").stat().st_mode) == 0o600
+
+
 def test_a_damaged_document_keeps_the_broker_from_starting(registry, tmp_path):
     create_acls(registry, creation("events", permission_type=2))
     path = documents.ACLS
@@ -191,11 +207,20 @@ def test_a_full_disk_is_an_error_of_the_request_and_nothing_changes(registry, na
 # In a cluster
 
 
+def test_two_brokers_that_make_the_first_user_at_once_agree_on_the_key_of_decoys(members):
+    one, two, _ = members
+    assert set_user(one.registry, "alice") == [0]
+    assert set_user(two.registry, "bob") == [0]
+    turn(members)
+    assert one.native.security["decoy_key"] == two.native.security["decoy_key"]
+    assert sorted(users_of(two.native.security)) == ["alice", "bob"]
+
+
 def test_a_change_by_one_broker_is_applied_by_all_at_their_next_turn(members):
     one, two, three = members
     assert set_user(one.registry, "alice") == [0]
     assert create_acls(two.registry, creation("events")) == [0]
-    assert set_quota(three.registry, "alice", producer_byte_rate=1.0) in (0, ErrorCode.KAFKA_STORAGE_ERROR)
+    assert set_quota(three.registry, "alice", producer_byte_rate=1.0) == 0
     turn(members)
     assert one.native.security == two.native.security == three.native.security
     assert (users_of(one.native.security), topics_of(one.native.security)) == (["alice"], ["events"])

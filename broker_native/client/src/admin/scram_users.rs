@@ -2,6 +2,7 @@
 //!
 //! No password comes here: Python salts it first, and what is sent is the salted one.
 use bytes::Bytes;
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
@@ -48,8 +49,8 @@ pub struct Upsertion {
 }
 
 /// Reads hexadecimal text. No error has anything of it.
-fn hidden<'de, D: Deserializer<'de>>(from: D) -> Result<Bytes, D::Error> {
-    let wrong = || serde::de::Error::custom("a secret is not hexadecimal");
+fn hidden<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Bytes, D::Error> {
+    let wrong = || D::Error::custom("a secret is not hexadecimal");
     let text = String::deserialize(from).map_err(|_| wrong())?;
     let pairs = text.as_bytes().chunks(2);
     let byte = |pair: &[u8]| {
@@ -142,7 +143,8 @@ mod tests {
             assert!(error.contains("a secret is not hexadecimal"), "{error}");
             assert!(!error.contains("swordfish") && !error.contains("5150"), "{error}");
         }
-        let read = r#"{"user": "a", "mechanism": "m", "iterations": 1, "salt": "00fF", "salted_password": ""}"#;
+        let read =
+            r#"{"user": "a", "mechanism": "m", "iterations": 1, "salt": "00fF", "salted_password": ""}"#;
         assert_eq!(&serde_json::from_str::<Upsertion>(read).ok().unwrap().salt[..], [0, 255]);
     }
 }

@@ -67,6 +67,16 @@ pub enum SessionPlan {
     },
 }
 
+impl SessionPlan {
+    /// The session's id, for an answer with nothing in it: the session is as it was, and one that would begin does not.
+    pub fn unchanged_id(&self) -> i32 {
+        match self {
+            Self::Sessionless | Self::Begin { .. } => NO_SESSION,
+            Self::Continue { session, .. } => session.lock().id,
+        }
+    }
+}
+
 /// What the session says about an answer.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SessionOutcome {

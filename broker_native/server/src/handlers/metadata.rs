@@ -220,8 +220,7 @@ fn reply(
 /// Says of partitions whose leader has no such listener that they have no leader, as old clients expect.
 fn hide_listeners(topics: &mut [MetadataResponseTopic]) {
     let partitions = topics.iter_mut().flat_map(|topic| &mut topic.partitions);
-    for partition in
-        partitions.filter(|partition| partition.error_code == ErrorCode::ListenerNotFound.code())
+    for partition in partitions.filter(|partition| partition.error_code == ErrorCode::ListenerNotFound.code())
     {
         partition.error_code = ErrorCode::LeaderNotAvailable.code();
     }

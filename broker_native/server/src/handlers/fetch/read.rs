@@ -64,7 +64,7 @@ impl WantedPartitions {
     pub fn of(call: &Call, request: &FetchRequest, asked: Vec<AskedPartition>, reader: FetchReader) -> Self {
         let size = |bytes: i32| usize::try_from(bytes).unwrap_or(0);
         let limit = match reader {
-            FetchReader::Consumer { .. } => call.shared.settings.fetch_max_bytes,
+            FetchReader::Consumer { .. } => call.most_bytes_at_once(call.shared.settings.fetch_max_bytes),
             FetchReader::Replica { .. } => i32::MAX,
         };
         let (version, found) = look_up(call, &asked, &reader);
@@ -96,7 +96,7 @@ impl WantedPartitions {
 
     /// Notes how far a follower is.
     pub fn note(&self, call: &Call) {
-        if !matches!(self.reader, FetchReader::Replica { .. }) || !call.shared.cluster.may_lead() {
+        if !self.reader.is_replica() || !call.shared.cluster.may_lead() {
             return;
         }
         for (asked, found) in self.asked.iter().zip(&self.found) {

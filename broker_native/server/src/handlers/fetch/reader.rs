@@ -115,6 +115,11 @@ impl FetchReader {
         self.upto() == ReadUpTo::LastStable
     }
 
+    /// Whether it is another broker.
+    pub fn is_replica(&self) -> bool {
+        matches!(self, Self::Replica { .. })
+    }
+
     /// Where its sessions are.
     pub fn sessions<'a>(&self, call: &'a Call) -> &'a FetchSessions {
         match self {

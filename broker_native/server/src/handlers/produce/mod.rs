@@ -210,7 +210,7 @@ fn finish(call: Call, request: &ProduceRequest, done: Option<Done>) -> Outcome {
         return Outcome::Now(Reply::Close("a bug of the broker: nothing was appended".into()));
     };
     match (request.acks, pending.is_empty()) {
-        (0, _) => Outcome::Now(without_answer(&response)),
+        (0, _) => Outcome::Now(without_answer(&call, &response)),
         (_, true) => {
             add_current_leaders(&call, &mut response);
             Outcome::Now(call.answer(&response))
@@ -335,10 +335,10 @@ fn log_start_offset(call: &Call, topic: Result<&Arc<Topic>, ErrorCode>, number: 
 }
 
 /// With acks=0 the connection is closed after an error, as in Kafka: there is no answer that could report it.
-fn without_answer(response: &ProduceResponse) -> Reply {
+fn without_answer(call: &Call, response: &ProduceResponse) -> Reply {
     let mut partitions = response.responses.iter().flat_map(|topic| &topic.partition_responses);
     match partitions.find(|partition| partition.error_code != ErrorCode::None.code()) {
-        None => Reply::Nothing,
+        None => call.no_answer(),
         Some(partition) => Reply::Close(format!(
             "a batch sent with acks=0 for partition {} was refused: {}",
             partition.index,

@@ -314,7 +314,7 @@ fn with_records(call: &Call, response: &ShareFetchResponse, mut slices: Vec<Opti
         Chunk::Bytes(bytes) => Some(Part::Bytes(bytes)),
         Chunk::Records { index, .. } => slices.get_mut(index).and_then(Option::take).map(Part::File),
     };
-    let answer = Answer { parts: chunks.into_iter().filter_map(part).collect(), held: None };
+    let answer = Answer { parts: chunks.into_iter().filter_map(part).collect(), ..Answer::default() };
     match answer.inlined(INLINE_BYTES) {
         Ok(answer) => Reply::Answer(answer),
         Err(error) => Reply::Close(format!("a segment file cannot be read: {error}")),
