@@ -219,8 +219,10 @@ impl Server {
     /// A part of it cannot be used; nothing has changed then.
     pub fn apply_security(&self, json: &str) -> Result<(), SecurityError> {
         let limits: Limited = serde_json::from_str(json)?;
+        let acls = authorization::acls_of(json)?;
         self.shared.security.apply(json)?;
         self.shared.quotas.apply(&limits.quotas);
+        self.apply_acls(acls);
         Ok(())
     }
 
@@ -271,17 +273,6 @@ impl Server {
             (TopicPartition::new(&topic.name, partition.partition), topic.topic_id)
         });
         Ok(self.shared.logs.expect(logs)?)
-    }
-
-    /// Replaces users and ACLs; see `_native.pyi` for the JSON.
-    ///
-    /// # Errors
-    /// [`SecurityError`]; nothing has changed then.
-    pub fn apply_security(&self, json: &str) -> Result<(), SecurityError> {
-        let acls = authorization::acls_of(json)?;
-        self.shared.security.apply(json)?;
-        self.apply_acls(acls);
-        Ok(())
     }
 
     /// Exchanges all ACLs; nothing happens where no authorizer is configured.
