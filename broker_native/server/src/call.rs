@@ -52,6 +52,8 @@ pub const SERVED: &[ApiKey] = &[
     ApiKey::EndTxn,
     ApiKey::WriteTxnMarkers,
     ApiKey::DescribeAcls,
+    ApiKey::CreateAcls,
+    ApiKey::DeleteAcls,
     ApiKey::DescribeConfigs,
     ApiKey::AlterConfigs,
     ApiKey::AlterReplicaLogDirs,

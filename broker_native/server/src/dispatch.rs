@@ -131,6 +131,8 @@ fn answered(call: Call, key: ApiKey, reader: Reader) -> Result<Outcome, WireErro
         ApiKey::EndTxn => on::end_txn::handle(call, read(reader, version)?),
         ApiKey::WriteTxnMarkers => on::write_txn_markers::handle(call, read(reader, version)?),
         ApiKey::DescribeAcls => on::describe_acls::handle(&call, &read(reader, version)?),
+        ApiKey::CreateAcls => on::create_acls::handle(call, read(reader, version)?),
+        ApiKey::DeleteAcls => on::delete_acls::handle(call, read(reader, version)?),
         ApiKey::DescribeConfigs => on::describe_configs::handle(call, read(reader, version)?),
         ApiKey::AlterConfigs => on::alter_configs::handle(call, read(reader, version)?),
         ApiKey::AlterReplicaLogDirs => on::alter_replica_log_dirs::handle(&call, &read(reader, version)?),

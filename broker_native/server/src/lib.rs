@@ -4,9 +4,10 @@
 //! | module | what it does | uses |
 //! |---|---|---|
 //! | here | [`Server`]: open, apply topics, listen, close | most of them |
+//! | [`authorization`] | who may do what: the table of rights, and the ACLs | `settings` |
 //! | [`network`] | accepts; one task per connection | `call`, `decide`, `dispatch`, `handlers`, `io`, `listeners`, `settings`, `shared`, `shutdown` |
-//! | [`dispatch`], [`handlers`], [`call`] | which request is handled where; one file per request; what a handler gets and gives | `cluster`, `coordinators`, `decide`, `errors`, `fetch_sessions`, `io`, `share_groups`, `shared`, `state` |
-//! | [`shared`] | what all connections share | `cluster`, `coordinators`, `decide`, `fetch_sessions`, `io`, `metrics`, `quotas`, `security_state`, `settings`, `share_groups`, `shutdown`, `state` |
+//! | [`dispatch`], [`handlers`], [`call`], [`rights`] | which request is handled where; one file per request; what a handler gets and gives, and what it asks about rights | `authorization`, `cluster`, `coordinators`, `decide`, `errors`, `fetch_sessions`, `io`, `share_groups`, `shared`, `state` |
+//! | [`shared`] | what all connections share | `authorization`, `cluster`, `coordinators`, `decide`, `fetch_sessions`, `io`, `metrics`, `quotas`, `security_state`, `settings`, `share_groups`, `shutdown`, `state` |
 //! | [`coordinators`], [`share_groups`] | the shell of the machines for groups, share partitions and transactions; sessions, long polls and settings of share groups | `cluster`, `errors`, `io`, `settings`, `state`, `upkeep` |
 //! | [`upkeep`] | threads and tasks that run beside the requests | `cluster`, `decide`, `listeners`, `metrics`, `settings`, `shutdown`, `state` |
 //! | [`fetch_sessions`], [`quotas`] | what each consumer reads; how much of the broker each client may use | none |
@@ -20,6 +21,7 @@
 //! # Life
 //! [`Server::open`] locks the data directory and starts nothing. [`Server::listen`] starts the runtime's threads.
 //! [`Server::close`] stops accepting, answers what is in flight, stops the threads, syncs and marks the data directory.
+pub mod authorization;
 pub mod call;
 pub mod cluster;
 pub mod coordinators;
@@ -33,6 +35,7 @@ pub mod listeners;
 pub mod metrics;
 pub mod network;
 pub mod quotas;
+pub mod rights;
 pub mod security_state;
 pub mod settings;
 pub mod share_groups;
@@ -49,6 +52,7 @@ use parking_lot::Mutex;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 
+use crate::authorization::Authorizer;
 use crate::cluster::peers::Peers;
 use crate::cluster::spec::TopicSpec;
 use crate::cluster::view::{Cluster, ClusterView};
@@ -84,6 +88,8 @@ use pylog_log::broker;
 use pylog_log::loggers::BROKER;
 use pylog_log::warn;
 use pylog_replica::following::ReplicaManager;
+use pylog_security::acl::AclBinding;
+use pylog_security::principal::NoPrincipal;
 use pylog_security::tls::TlsError;
 use pylog_storage::{Clock, Disk, LogManager, StorageError, TopicPartition};
 
@@ -93,6 +99,9 @@ pub enum ServerError {
     /// The data directory or a log.
     #[error(transparent)]
     Storage(#[from] StorageError),
+    /// A setting that names no principal.
+    #[error("super.users: {0}")]
+    Principal(#[from] NoPrincipal),
     /// A socket or a thread.
     #[error(transparent)]
     Io(#[from] std::io::Error),
@@ -142,7 +151,7 @@ impl Server {
     /// Locks and opens the data directory `dir`. No thread starts.
     ///
     /// # Errors
-    /// [`ServerError::Storage`].
+    /// [`ServerError::Storage`], [`ServerError::Principal`].
     pub fn open(
         disk: Arc<dyn Disk>,
         clock: Arc<dyn Clock>,
@@ -151,6 +160,7 @@ impl Server {
         decider: Arc<dyn Decider>,
     ) -> Result<Self, ServerError> {
         let _here = broker::enter(settings.node_id);
+        let authorizer = Authorizer::of(&settings)?;
         let logs = LogManager::open(Arc::clone(&disk), Arc::clone(&clock), dir, (&settings).into())?;
         let topics = Arc::new(topics::Topics::default());
         let cluster = Arc::new(Cluster::new(settings.clustered));
@@ -168,6 +178,7 @@ impl Server {
             window_ms: i64::from(settings.quota_window_size_seconds) * 1000,
         });
         let shared = Shared {
+            authorizer,
             coordinators: Coordinators::new(
                 &settings,
                 &topics,
@@ -208,8 +219,10 @@ impl Server {
     /// A part of it cannot be used; nothing has changed then.
     pub fn apply_security(&self, json: &str) -> Result<(), SecurityError> {
         let limits: Limited = serde_json::from_str(json)?;
+        let acls = authorization::acls_of(json)?;
         self.shared.security.apply(json)?;
         self.shared.quotas.apply(&limits.quotas);
+        self.apply_acls(acls);
         Ok(())
     }
 
@@ -260,6 +273,13 @@ impl Server {
             (TopicPartition::new(&topic.name, partition.partition), topic.topic_id)
         });
         Ok(self.shared.logs.expect(logs)?)
+    }
+
+    /// Exchanges all ACLs; nothing happens where no authorizer is configured.
+    pub fn apply_acls(&self, acls: impl IntoIterator<Item = AclBinding>) {
+        if let Some(authorizer) = &self.shared.authorizer {
+            authorizer.apply(acls);
+        }
     }
 
     /// Applies a new view of the cluster: which brokers are alive, and which one is the controller.

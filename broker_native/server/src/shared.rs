@@ -1,6 +1,7 @@
 //! What all connections share.
 use std::sync::Arc;
 
+use crate::authorization::Authorizer;
 use crate::cluster::peers::Peers;
 use crate::cluster::view::Cluster;
 use crate::coordinators::Coordinators;
@@ -28,6 +29,8 @@ pub struct Shared {
     pub settings: Settings,
     /// What is served.
     pub topics: Arc<Topics>,
+    /// Who decides who may do what; without, everybody may do everything.
+    pub authorizer: Option<Authorizer>,
     /// The other brokers.
     pub cluster: Arc<Cluster>,
     /// The way to them.

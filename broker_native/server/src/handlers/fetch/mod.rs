@@ -45,6 +45,7 @@ pub fn handle(call: Call, request: FetchRequest) -> Outcome {
     };
     let by_id = call.version >= TOPIC_IDS_FROM;
     let session = SessionRequest {
+        principal: &call.principal,
         id: request.session_id,
         epoch: request.session_epoch,
         by_id,
