@@ -182,7 +182,12 @@ async fn open(
 }
 
 /// Who the client is by its certificate; anonymous without one, and before a login. `None`: no rule is for its name, which the log has.
-fn principal(stream: &Transport, peer: SocketAddr, listener: &Listener, shared: &Shared) -> Option<Arc<Principal>> {
+fn principal(
+    stream: &Transport,
+    peer: SocketAddr,
+    listener: &Listener,
+    shared: &Shared,
+) -> Option<Arc<Principal>> {
     let found = match (&listener.tls, &listener.login) {
         (Some(tls), None) => tls.principal(stream.peer_certificates()),
         _ => Ok(Principal::anonymous()),
