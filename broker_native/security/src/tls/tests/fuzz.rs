@@ -6,7 +6,7 @@ use crate::tls::error::StoreError;
 use crate::tls::name::rfc2253;
 use crate::tls::pbe::Budget;
 use crate::tls::principal::MappingRules;
-use crate::tls::store::Contents;
+use crate::tls::store;
 
 /// Rounds of hashing that a case may take: what the fixtures need, so that each is opened.
 const ROUNDS: u64 = 100_000;
@@ -28,12 +28,12 @@ const PEM: [&str; 6] = ["rsa-aes256.key", "rsa-v1-3des.key", "rsa-pkcs1.key", "r
 /// Reads a store, and every key in it.
 fn read(bytes: &[u8], password: Option<&str>) {
     let mut budget = Budget::of(ROUNDS);
-    if let Ok(contents) = Contents::read(bytes, None, password, &mut budget) {
+    if let Ok(contents) = store::read(bytes, None, password, &mut budget) {
         let bytes_of = |certificates: &[rustls::pki_types::CertificateDer<'_>]| certificates.iter().map(|one| one.len()).sum::<usize>();
         assert!(bytes_of(&contents.certificates) <= bytes.len());
         for key in &contents.keys {
-            let _ = key.open(&["changeit", "keypass"], &mut budget);
-            let _ = key.open(&[], &mut budget);
+            let _ = store::open_key(key, &["changeit", "keypass"], &mut budget);
+            let _ = store::open_key(key, &[], &mut budget);
         }
     }
 }
@@ -114,7 +114,7 @@ fn a_jks_store_that_was_changed_anywhere_does_not_open_with_its_password() {
     for at in 0..whole.len() {
         let mut bytes = whole.clone();
         bytes[at] ^= 1;
-        assert!(Contents::read(&bytes, None, Some("changeit"), &mut Budget::of(ROUNDS)).is_err(), "byte {at}");
+        assert!(store::read(&bytes, None, Some("changeit"), &mut Budget::of(ROUNDS)).is_err(), "byte {at}");
     }
 }
 
@@ -126,8 +126,8 @@ fn stores_that_would_take_minutes_are_refused_at_once() {
     assert_eq!(bytes[at..], [0x02, 0x02, 0x27, 0x10]);
     bytes[at + 2..].copy_from_slice(&[0x7f, 0xff]);
     let mut budget = Budget::of(30_000);
-    assert!(matches!(Contents::read(&bytes, None, Some("changeit"), &mut budget), Err(StoreError::TooMuchWork(_))));
+    assert!(matches!(store::read(&bytes, None, Some("changeit"), &mut budget), Err(StoreError::TooMuchWork(_))));
     let key = std::fs::read(fixture("openssl-rounds.p12")).unwrap();
     let mut budget = Budget::of(1_000_000);
-    assert!(matches!(Contents::read(&key, None, Some("changeit"), &mut budget), Err(StoreError::TooMuchWork(_))));
+    assert!(matches!(store::read(&key, None, Some("changeit"), &mut budget), Err(StoreError::TooMuchWork(_))));
 }

@@ -108,8 +108,12 @@ fn a_wrong_password_is_said_and_not_shown() {
         assert!(!error.contains("hunter2"), "{error}");
         let error = identity_error(&TlsSettings { keystore_password: None, ..key_store(name) });
         assert!(error.contains("is encrypted: set ssl.keystore.password"), "{name}: {error}");
-        let error = trusted(&TlsSettings { truststore_password: secret("hunter2"), ..trust_store(name) }).unwrap_err().to_string();
-        assert!(error.contains("does not open with the password in ssl.truststore.password"), "{name}: {error}");
+        let trust = trusted(&TlsSettings { truststore_password: secret("hunter2"), ..trust_store(name) });
+        // Without a MAC, and with certificates that anybody may read, nothing is there that a password opens.
+        if name != "openssl-nomac.p12" {
+            let error = trust.unwrap_err().to_string();
+            assert!(error.contains("does not open with the password in ssl.truststore.password"), "{name}: {error}");
+        }
     }
 }
 
