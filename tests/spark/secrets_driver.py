@@ -104,7 +104,9 @@ def main(servers: str, topic: str, folder: Path) -> None:
     }.items():
         kept.put(name, spark.sql(statement).collect())
     kept.failure("error-load", lambda: read(subscribe=f"{topic}-missing"))
-    kept.failure("error-option", lambda: read(**{"kafka.security.protocol": "SASL_SSL", "kafka.sasl.mechanism": "PLAIN"}))
+    kept.failure(
+        "error-option", lambda: read(**{"kafka.security.protocol": "SASL_SSL", "kafka.sasl.mechanism": "PLAIN"})
+    )
     kept.failure("error-task", lambda: write(frame.selectExpr("raise_error('stop') AS value")))
     url = spark.sparkContext.uiWebUrl
     executions = spark._jsparkSession.sharedState().statusStore().executionsCount()
