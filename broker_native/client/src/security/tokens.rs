@@ -61,7 +61,7 @@ pub fn settings(settings: &Settings, jaas: Option<&Entry>) -> Result<TokenSettin
         (CLIENT_SECRET, own(settings.sasl_oauthbearer_client_secret.reveal(), "clientSecret")),
         (SCOPE, own(&settings.sasl_oauthbearer_scope, "scope")),
         (PROVIDER, Secret::new(settings.sasl_oauthbearer_token_provider.trim())),
-        ("sasl.oauthbearer.config", settings.sasl_oauthbearer_config.clone()),
+        ("sasl.oauthbearer.token.provider.config", settings.sasl_oauthbearer_token_provider_config.clone()),
         ("https.ca.location", Secret::new(settings.https_ca_location.trim())),
         ("sasl.oauthbearer.header.urlencode", Secret::new(settings.sasl_oauthbearer_header_urlencode.to_string())),
         ("sasl.login.connect.timeout.ms", Secret::new(settings.sasl_login_connect_timeout_ms.to_string())),
