@@ -182,6 +182,12 @@ class NativeBroker:
         """Bytes a second that leaders here may send to throttled replicas, and followers here may fetch of them; 2^63-1: no limit."""
     def apply_group_configs(self, configs_json: str) -> None:
         """Replace the settings of single groups: {group id: {setting: value}}; what is left out is the broker's."""
+    def apply_security(self, security_json: str) -> None:
+        """Replace users, ACLs and quotas: {"scram": [{user, mechanism, salt, stored_key, server_key (base64), iterations}], "acls": [
+        {resource_type, resource_name, pattern_type, principal, host, operation, permission}], "quotas": [{"entity": {"user",
+        "client-id", "ip"}, "values"}], "decoy_key": 64 hexadecimal digits, the same on all brokers}. Refused as a whole when one part cannot be used."""
+    def apply_jwks(self, jwks_json: str) -> None:
+        """Replace the keys (a JWKS, RFC 7517) that the signatures of tokens are checked with."""
     def set_cleaner_backoff(self, backoff_ms: int) -> None:
         """How long a thread that compacts waits when it found nothing to do (log.cleaner.backoff.ms)."""
     def was_clean(self) -> bool:
@@ -198,7 +204,8 @@ class NativeBroker:
 
         Kinds: create_topics, delete_topics, create_partitions, alter_configs, incremental_alter_configs,
         describe_configs, auto_create_topics, alter_partition, allocate_producer_ids, alter_partition_reassignments,
-        list_partition_reassignments, elect_leaders, update_features, unregister_broker. The JSON is the wire request, fields in snake_case
+        list_partition_reassignments, elect_leaders, update_features, unregister_broker, alter_user_scram_credentials,
+        describe_user_scram_credentials, create_acls, delete_acls, alter_client_quotas, describe_client_quotas, read_keys. The JSON is the wire request, fields in snake_case
         (for auto_create_topics: {"topics": [names]}; for alter_partition and allocate_producer_ids see `server/decide.rs`)."""
     def wake(self) -> None:
         """Let `next_event` return, the one that waits or the next one. Callable from every thread."""
@@ -248,8 +255,8 @@ class Client:
     ) -> list[_Document]:
         """Incremental: a value sets, None goes back to the default. One `NamedResult`."""
     def request(self, name: str, arguments_json: str) -> list[_Document]:
-        """Groups, their offsets, transactions, replicas: the methods of `pylog_spark.client.groups`, `.transactions` and
-        `.replicas`, by name and with their arguments as a JSON object; the classes are named there."""
+        """Groups, their offsets, transactions, replicas, rights: the methods of `pylog_spark.client.groups`, `.transactions`,
+        `.replicas` and `.security`, by name and with their arguments as a JSON object; the classes are named there."""
     def end_transactions(
         self, transactions: Sequence[tuple[str, int, int]], commit: bool, timeout_ms: int
     ) -> list[_Document]:

@@ -33,6 +33,7 @@ from pylog_spark.cluster import documents
 from pylog_spark.cluster.election import leave
 from pylog_spark.cluster.model import BrokerInfo, new_topic_id
 from pylog_spark.cluster.store import RevisionConflict, SharedStore, Store, StoreError
+from pylog_spark.cluster.store.access import Access, Tls, read_digest
 
 log = logging.getLogger("pylog.broker.cluster")
 
@@ -70,7 +71,24 @@ def connect(broker: BrokerConfig, changes: ChangeQueue) -> SharedStore:
     session_ms = broker.number("zookeeper.session.timeout.ms")
     connection_ms = broker["zookeeper.connection.timeout.ms"] or session_ms
     assert isinstance(connection_ms, int)
-    return ZooKeeperStore(address, session_ms, connection_ms, changes)
+    return ZooKeeperStore(address, session_ms, connection_ms, changes, access=_access(broker))
+
+
+def _access(broker: BrokerConfig) -> Access:
+    """How this broker logs in to ZooKeeper. Raises `MembershipError`, `StoreError`."""
+    digest_file, protect = broker.text("zookeeper.digest.file"), bool(broker["zookeeper.set.acl"])
+    if protect and digest_file is None:
+        raise MembershipError(
+            "zookeeper.set.acl=true needs a user of ZooKeeper to whom the documents belong: set zookeeper.digest.file."
+        )
+    tls = None
+    if broker["zookeeper.ssl.client.enable"]:
+        tls = Tls(
+            broker.text("zookeeper.ssl.truststore.location"),
+            broker.text("zookeeper.ssl.keystore.location"),
+            bool(broker.text("zookeeper.ssl.endpoint.identification.algorithm")),
+        )
+    return Access(None if digest_file is None else read_digest(digest_file), protect, tls)
 
 
 def agreed_cluster_id(store: Store) -> str:

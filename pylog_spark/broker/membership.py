@@ -13,7 +13,7 @@ import logging
 import queue
 import time
 import uuid
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
@@ -335,16 +335,20 @@ class Membership:
     def _follow(self, names: list[str]) -> None:
         topics: dict[str, None] = {}
         registrations = groups = False
+        secured: list[tuple[int, Sequence[str]]] = []
         paths = [documents.CHANGES + name for name in names]
         for path, stored in zip(paths, self.store.get_all(paths), strict=True):
             if stored is not None:
-                changed, brokers, of_groups = documents.decode_change_notification(path, stored.data)
-                topics.update(dict.fromkeys(changed))
-                registrations, groups = registrations or brokers, groups or of_groups
+                change = documents.decode_change_notification(path, stored.data)
+                topics.update(dict.fromkeys(change.topics))
+                registrations, groups = registrations or change.brokers, groups or change.groups
+                secured += [] if change.security is None else [change.security]
         if registrations:
             self._read_brokers()
         if groups:
             self._registry.read_groups()
+        if secured:
+            self._registry.security.follow(secured)
         self._registry.refresh(list(topics))
 
     # What others ask

@@ -18,6 +18,7 @@ from typing import Protocol
 from pylog_spark.broker import config, group_config
 from pylog_spark.broker.config import BrokerConfig
 from pylog_spark.broker.messages import NativeTopic
+from pylog_spark.broker.security import NativeSecurity, SecurityRegistry
 from pylog_spark.broker.setting import ConfigError, Value, show
 from pylog_spark.cluster import documents
 from pylog_spark.cluster.changes import ConfigRules
@@ -55,7 +56,7 @@ _MIN_ISR = "min.insync.replicas"
 _UNCLEAN = "unclean.leader.election.enable"
 
 
-class NativeTopics(Protocol):
+class NativeTopics(NativeSecurity, Protocol):
     """The methods of `NativeBroker` that the registry calls."""
 
     def expect_topics(self, topics_json: str) -> None: ...
@@ -97,6 +98,8 @@ class TopicRegistry:
         The cluster's level: all its brokers understand what is written.
     groups : dict of str to dict of str to str
         The settings that single groups have, as text.
+    security : SecurityRegistry
+        Users, ACLs and quotas.
     warned : dict of str to str
         Internal topic -> the last logged reason why it cannot be created yet.
 
@@ -129,6 +132,9 @@ class TopicRegistry:
         self._unopened: set[str] = set()
         self._native = native
         self._native_error = native_error
+        self.security = SecurityRegistry(
+            store, native, lambda sequence, paths: change_notification(security=(sequence, paths)), shared=shared
+        )
         #: Called with the names of topics that changed, by this broker or another one.
         self.on_change: Callable[[Iterable[str]], None] = lambda _names: None
 
@@ -142,8 +148,10 @@ class TopicRegistry:
             self.remove(topic)
 
     def read_all(self) -> None:
-        """Read every stored topic, and the settings of groups; drop topics that are gone. New topics are not served yet."""
+        """Read every stored topic; drop topics that are gone. New topics are not served yet. Read and apply the settings of groups, users,
+        ACLs and quotas."""
         self.read_groups()
+        self.security.read_all()
         paths = self.store.paths(documents.TOPICS)
         gone = set(self.topics) - {path.removeprefix(documents.TOPICS) for path in paths}
         for path, stored in zip(paths, self.store.get_all(paths), strict=True):
@@ -512,10 +520,16 @@ class TopicRegistry:
         }
 
 
-def change_notification(names: Sequence[str], *, brokers: bool = False, groups: bool = False) -> bytes:
-    """Make the document from which other brokers learn of a write: the topics that it changed, and whether it changed the brokers' or the
-    groups' documents."""
-    return documents.encode_change_notification(names, brokers, uuid.uuid4().hex, groups=groups)
+def change_notification(
+    names: Sequence[str] = (),
+    *,
+    brokers: bool = False,
+    groups: bool = False,
+    security: tuple[int, Sequence[str]] | None = None,
+) -> bytes:
+    """Make the document from which other brokers learn of a write: what it changed, see `documents.ChangeNotification`."""
+    change = documents.ChangeNotification(names, brokers, groups, security)
+    return documents.encode_change_notification(change, uuid.uuid4().hex)
 
 
 def check_topic_config(name: str, text: str) -> str:

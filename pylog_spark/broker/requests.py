@@ -18,6 +18,7 @@ from pylog_spark.broker import (
     logger_requests,
     messages,
     replica_requests,
+    security_requests,
     unregister,
 )
 from pylog_spark.broker.answers import error_of
@@ -232,6 +233,7 @@ HANDLERS: dict[str, messages.Handler] = {
     "list_partition_reassignments": replica_requests.list_partition_reassignments,
     "update_features": features.update_features,
     "unregister_broker": unregister.unregister_broker,
+    **security_requests.HANDLERS,
 }
 
 # Kinds whose answer has one error for the whole request.
@@ -248,7 +250,10 @@ def failed(
     kind: str, request: Mapping[str, Any], why: str = "The broker failed at this request; its log says why."
 ) -> messages.Answer:
     """The answer when a handler raises: UNKNOWN_SERVER_ERROR for each item (the log has the cause)."""
-    error = error_of(Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, why))
+    refusal = Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, why)
+    error = error_of(refusal)
+    if kind in security_requests.HANDLERS:
+        return security_requests.failed(kind, request, refusal)
     if kind == "auto_create_topics":
         return {}
     if kind in _WITH_ONE_ERROR:

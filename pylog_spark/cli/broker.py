@@ -1,4 +1,4 @@
-"""``pylog broker``: run a broker until SIGTERM or Ctrl-C."""
+"""``pylog broker``: run a broker until SIGTERM or Ctrl-C. ``pylog broker format`` makes its first users (`cli/format`)."""
 
 import logging
 import os
@@ -39,7 +39,22 @@ def _list_settings(ctx: click.Context, _option: click.Parameter, asked: bool) ->
         ctx.exit()
 
 
-@click.command(epilog=_EPILOG)
+class _Broker(click.Group):
+    """A command that runs a broker unless a command behind it is called, whose file is imported then."""
+
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        return ["format"]
+
+    def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name != "format":
+            return None
+        from pylog_spark.cli.format import format_
+
+        return format_
+
+
+@click.group(cls=_Broker, epilog=_EPILOG, invoke_without_command=True, subcommand_metavar="[format]")
+@click.pass_context
 @click.option("--data-dir", "-d", metavar="DIR", help="The directory of the log; created when missing.")
 @click.option(
     "--listen",
@@ -69,6 +84,7 @@ def _list_settings(ctx: click.Context, _option: click.Parameter, asked: bool) ->
 @click.option("--list-settings", is_flag=True, is_eager=True, expose_value=False, callback=_list_settings,
               help="Print all settings of brokers and topics, as Markdown, and exit.")  # fmt: skip
 def broker(
+    ctx: click.Context,
     data_dir: str | None,
     listen: str | None,
     settings: list[tuple[str, str]],
@@ -83,6 +99,8 @@ def broker(
 
     Any Kafka client can use it, and Spark by format("pylog").
     """
+    if ctx.invoked_subcommand is not None:
+        return
     _take_all_descriptors()
     try:
         log_to_stderr(loggers.parse_levels(log_levels), log_format)

@@ -17,6 +17,16 @@ from pylog_spark.client.producer import Producer
 from pylog_spark.results.configs import ConfigDescription, ConfigEntry, ConfigSynonym
 from pylog_spark.results.groups import GroupDescription, GroupListing, MemberDescription, SharePartitionOffsetInfo
 from pylog_spark.results.replicas import FeatureLevel, PartitionReassignment
+from pylog_spark.results.security import (
+    AclBinding,
+    AclBindingFilter,
+    AlterQuotaResult,
+    ClientQuota,
+    CreateAclResult,
+    DeleteAclsResult,
+    ScramCredentialInfo,
+    UserScramCredentialsDescription,
+)
 from pylog_spark.results.topics import (
     ClusterDescription,
     CreateTopicResult,
@@ -38,13 +48,19 @@ from pylog_spark.results.transactions import (
 from pylog_spark.results.writes import FlushResult, OffsetSpan
 
 __all__ = [
+    "AclBinding",
+    "AclBindingFilter",
     "Admin",
+    "AlterQuotaResult",
+    "ClientQuota",
     "ClusterDescription",
     "ConfigDescription",
     "ConfigEntry",
     "ConfigSynonym",
     "Consumer",
+    "CreateAclResult",
     "CreateTopicResult",
+    "DeleteAclsResult",
     "DeleteTopicResult",
     "FeatureLevel",
     "FenceProducerResult",
@@ -64,8 +80,10 @@ __all__ = [
     "Producer",
     "ProducerState",
     "Record",
+    "ScramCredentialInfo",
     "SharePartitionOffsetInfo",
     "TopicDescription",
     "TransactionDescription",
     "TransactionListing",
+    "UserScramCredentialsDescription",
 ]

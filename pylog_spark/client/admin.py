@@ -1,6 +1,6 @@
 """Requests of an administrator, made by the native client; its errors are raised as `LogError`.
 
-Topics, offsets and settings are here; groups, replicas and transactions are in the base classes of `Admin`.
+Topics, offsets and settings are here; groups, replicas, transactions, users, ACLs and quotas are in the base classes of `Admin`.
 """
 
 import json
@@ -12,6 +12,7 @@ from pylog_spark.client.errors import LogError, translated
 from pylog_spark.client.groups import GroupAdmin
 from pylog_spark.client.replicas import ReplicaAdmin
 from pylog_spark.client.requests import raise_if_failed, sole
+from pylog_spark.client.security import SecurityAdmin
 from pylog_spark.client.transactions import TransactionAdmin
 from pylog_spark.results.configs import ConfigDescription
 from pylog_spark.results.decoding import Decoded, all_decoded, decoded
@@ -31,7 +32,7 @@ EARLIEST = -2
 LATEST = -1
 
 
-class Admin(GroupAdmin, ReplicaAdmin, TransactionAdmin):
+class Admin(GroupAdmin, ReplicaAdmin, SecurityAdmin, TransactionAdmin):
     """Admin requests to one cluster. Thread-safe; must not be used after a fork.
 
     Each method raises `LogError` when no broker can be reached. Requests about several topics give a result for each:

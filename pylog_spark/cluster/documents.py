@@ -9,6 +9,7 @@ path                        JSON
                             some have "partition_epoch", "adding": [], "removing": [] or "elr": [] that are not 0 or empty
 ``brokers/<id>/config``     {"version": 1, "configs": {name: text}}: changed while running; wins over the start's
 ``groups``                  {"version": 1, "groups": {id: {name: text}}}: settings of single groups; in a cluster from level 2 on
+``security/...``            users, ACLs and quotas, see `cluster.security.documents`; in a cluster from level 3 on
 ==========================  =====================================================================================
 
 Only in a store that several brokers share (an ephemeral document exists as long as its broker's session):
@@ -24,8 +25,8 @@ Only in a store that several brokers share (an ephemeral document exists as long
 ``known_brokers``           {"version": 1, "brokers": {id: {"host", "port", "rack"}}}: the brokers that have registered and were not
                             unregistered by hand (`cluster.known`); it may be missing, or lack brokers of an older pylog;
                             version 2 when some have "listeners" as well
-``changes/c-<sequence>``    {"version": 1, "topics": [names], "brokers": bool, "groups": bool, "token"}: what a write changed; kept
-                            for a while
+``changes/c-<sequence>``    {"version": 1, "topics": [names], "brokers": bool, "groups": bool, "security": {"sequence", "paths"},
+                            "token"}: what a write changed; kept for a while
 ==========================  =====================================================================================
 
 Not guaranteed: that an older pylog reads what a cluster of a higher level holds (`cluster.features`). A newer version is refused, never guessed at; an
@@ -34,8 +35,8 @@ registrations and change notifications that a newer broker adds are ignored: tho
 """
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 from pylog_spark.cluster.model import BrokerInfo, Endpoint, Partition, Topic
@@ -47,9 +48,11 @@ KNOWN_BROKERS_VERSION = 2
 _PARTITION_FIELDS = 5
 
 #: For each level that this pylog understands, the newest version of a topic's document that such a cluster may hold.
-TOPIC_VERSIONS = {1: TOPIC_VERSION, 2: TOPIC_VERSION}
+TOPIC_VERSIONS = {1: TOPIC_VERSION, 2: TOPIC_VERSION, 3: TOPIC_VERSION}
 #: From this level on brokers keep share groups together: requests 83 to 87 between them, `groups` in the shared store.
 LEVEL_OF_SHARE_GROUPS = 2
+#: From this level on all brokers heed users, ACLs and quotas (`cluster.security`), which may be stored only then.
+LEVEL_OF_SECURITY = 3
 #: The levels that this pylog understands, of stored documents and of requests between brokers. `features` has the cluster's level.
 LEVEL_MIN = min(TOPIC_VERSIONS)
 LEVEL_MAX = max(TOPIC_VERSIONS)
@@ -64,6 +67,10 @@ CONTROLLER_EPOCH = "controller_epoch"
 PRODUCER_IDS = "producer_ids"
 KNOWN_BROKERS = "known_brokers"
 CHANGES = "changes/"
+SCRAM_USERS = "security/users/"
+DECOY_KEY = "security/decoy_key"
+#: What the paths of documents with secrets begin with: only brokers may read them.
+PRIVATE = (SCRAM_USERS, DECOY_KEY)
 
 
 class DocumentError(Exception):
@@ -82,12 +89,12 @@ def broker_config_path(node_id: int) -> str:
 
 def encode_cluster(cluster_id: str) -> bytes:
     """The cluster document."""
-    return _encode({"cluster_id": cluster_id})
+    return encode_body({"cluster_id": cluster_id})
 
 
 def decode_cluster(data: bytes) -> str:
     """The cluster id. Raises `DocumentError`."""
-    body = _decode(CLUSTER, data, {"cluster_id"})
+    body = decode_body(CLUSTER, data, {"cluster_id"})
     return _text(CLUSTER, body, "cluster_id")
 
 
@@ -99,7 +106,7 @@ def encode_topic(topic: Topic, level: int = LEVEL_MAX) -> bytes:
         raise DocumentError(
             f"Topic {topic.name} has fields that a cluster of level {level} cannot read: raise the level."
         )
-    return _encode(
+    return encode_body(
         {
             "name": topic.name,
             "topic_id": topic.topic_id,
@@ -145,7 +152,7 @@ def _partition(body: Mapping[str, Any]) -> Partition:
 
 def decode_topic(path: str, data: bytes) -> Topic:
     """The topic stored at `path`. Raises `DocumentError`."""
-    body = _decode(path, data, {"name", "topic_id", "deleting", "configs", "partitions"}, TOPIC_VERSION)
+    body = decode_body(path, data, {"name", "topic_id", "deleting", "configs", "partitions"}, TOPIC_VERSION)
     name = _text(path, body, "name")
     if topic_path(name) != path:
         raise DocumentError(f"The document {path} says it is topic {name}: restore the right file from a copy.")
@@ -161,12 +168,12 @@ def decode_topic(path: str, data: bytes) -> Topic:
 
 def encode_broker_config(configs: Mapping[str, str]) -> bytes:
     """The document of settings changed while a broker ran."""
-    return _encode({"configs": dict(configs)})
+    return encode_body({"configs": dict(configs)})
 
 
 def decode_broker_config(path: str, data: bytes) -> dict[str, str]:
     """The changed settings stored at `path`. Raises `DocumentError`."""
-    configs = _decode(path, data, {"configs"})["configs"]
+    configs = decode_body(path, data, {"configs"})["configs"]
     if not isinstance(configs, dict):
         raise DocumentError(f"The document {path} is damaged (configs is not an object): restore it from a copy.")
     return {str(key): str(value) for key, value in configs.items()}
@@ -174,12 +181,12 @@ def decode_broker_config(path: str, data: bytes) -> dict[str, str]:
 
 def encode_groups(groups: Mapping[str, Mapping[str, str]]) -> bytes:
     """The document of settings that single groups have."""
-    return _encode({"groups": {group: dict(configs) for group, configs in groups.items()}})
+    return encode_body({"groups": {group: dict(configs) for group, configs in groups.items()}})
 
 
 def decode_groups(data: bytes) -> dict[str, dict[str, str]]:
     """The settings of single groups. Raises `DocumentError`."""
-    groups = _decode(GROUPS, data, {"groups"})["groups"]
+    groups = decode_body(GROUPS, data, {"groups"})["groups"]
     try:
         return {str(group): {str(key): str(text) for key, text in own.items()} for group, own in groups.items()}
     except AttributeError as error:
@@ -188,12 +195,12 @@ def decode_groups(data: bytes) -> dict[str, dict[str, str]]:
 
 def encode_number(name: str, number: int) -> bytes:
     """A document of one number: `features` (level), `controller` (broker_id), `controller_epoch` (epoch), `producer_ids` (next)."""
-    return _encode({name: number})
+    return encode_body({name: number})
 
 
 def decode_number(path: str, data: bytes, name: str) -> int:
     """The number of such a document. Raises `DocumentError`."""
-    value = _decode(path, data, {name})[name]
+    value = decode_body(path, data, {name})[name]
     if not isinstance(value, int):
         raise DocumentError(f"The document {path} is damaged ({name} is not a number): restore it from a copy.")
     return value
@@ -206,7 +213,7 @@ def registration_path(broker_id: int) -> str:
 
 def encode_registration(broker: BrokerInfo, directory: str, leaving: bool) -> bytes:
     """The registration of a broker; its epoch is not in it. `directory` names its data directory."""
-    return _encode(
+    return encode_body(
         {
             "host": broker.host,
             "port": broker.port,
@@ -223,7 +230,7 @@ def encode_registration(broker: BrokerInfo, directory: str, leaving: bool) -> by
 
 def decode_registration(path: str, data: bytes, epoch: int) -> tuple[BrokerInfo, str, bool]:
     """The broker registered at `path`, the name of its data directory, and whether it is being stopped."""
-    body = _decode(path, data, None)
+    body = decode_body(path, data, None)
     try:
         broker = BrokerInfo(
             int(path.rpartition("/")[2]),
@@ -250,7 +257,7 @@ def encode_known_brokers(brokers: Mapping[int, BrokerInfo]) -> bytes:
         for broker in brokers.values()
     }
     version = KNOWN_BROKERS_VERSION if any(broker.listeners for broker in brokers.values()) else VERSION
-    return _encode({"brokers": shown}, version)
+    return encode_body({"brokers": shown}, version)
 
 
 def _listeners_body(broker: BrokerInfo) -> dict[str, Any]:
@@ -267,7 +274,7 @@ def decode_known_brokers(data: bytes | None) -> dict[int, BrokerInfo]:
     """The brokers that belong to the cluster; none when there is no such document. Raises `DocumentError`."""
     if data is None:
         return {}
-    body = _decode(KNOWN_BROKERS, data, {"brokers"}, KNOWN_BROKERS_VERSION)["brokers"]
+    body = decode_body(KNOWN_BROKERS, data, {"brokers"}, KNOWN_BROKERS_VERSION)["brokers"]
     try:
         found = {}
         for number, broker in body.items():
@@ -282,24 +289,53 @@ def decode_known_brokers(data: bytes | None) -> dict[int, BrokerInfo]:
     return found
 
 
-def encode_change_notification(topics: Iterable[str], brokers: bool, token: str, *, groups: bool = False) -> bytes:
-    """Encode what a write changed: `topics`, whether the documents about `brokers`, whether the settings of `groups`. The `token` is
-    unique."""
-    more = {"groups": True} if groups else {}
-    return _encode({"topics": list(topics), "brokers": brokers, **more, "token": token})
+@dataclass(frozen=True, slots=True)
+class ChangeNotification:
+    """What a write changed.
+
+    Attributes
+    ----------
+    topics : sequence of str
+        The topics with other documents than before.
+    brokers, groups : bool
+        Whether documents about brokers changed, and whether the settings of groups.
+    security : tuple of int and sequence of str, optional
+        The documents of users, ACLs and quotas that changed, and the number of that change.
+    """
+
+    topics: Sequence[str] = ()
+    brokers: bool = False
+    groups: bool = False
+    security: tuple[int, Sequence[str]] | None = None
 
 
-def decode_change_notification(path: str, data: bytes) -> tuple[list[str], bool, bool]:
-    """The topics that a write changed, whether it changed registrations, whether settings of groups. Raises `DocumentError`."""
-    body = _decode(path, data, None)
-    return [str(name) for name in body.get("topics", ())], bool(body.get("brokers")), bool(body.get("groups"))
+def encode_change_notification(change: ChangeNotification, token: str) -> bytes:
+    """Encode what a write changed. The `token` is unique."""
+    more: dict[str, Any] = {"groups": True} if change.groups else {}
+    if change.security is not None:
+        sequence, paths = change.security
+        more["security"] = {"sequence": sequence, "paths": list(paths)}
+    return encode_body({"topics": list(change.topics), "brokers": change.brokers, **more, "token": token})
 
 
-def _encode(body: Mapping[str, Any], version: int = VERSION) -> bytes:
+def decode_change_notification(path: str, data: bytes) -> ChangeNotification:
+    """What a write changed. Raises `DocumentError`."""
+    body = decode_body(path, data, None)
+    security = body.get("security")
+    try:
+        changed = None if security is None else (int(security["sequence"]), [str(each) for each in security["paths"]])
+        topics = [str(name) for name in body.get("topics", ())]
+    except (KeyError, TypeError, ValueError) as error:
+        raise DocumentError(f"The document {path} is damaged ({error!r}): restart the broker.") from error
+    return ChangeNotification(topics, bool(body.get("brokers")), bool(body.get("groups")), changed)
+
+
+def encode_body(body: Mapping[str, Any], version: int = VERSION) -> bytes:
+    """A document of these fields."""
     return json.dumps({"version": version, **body}, separators=(",", ":")).encode()
 
 
-def _decode(path: str, data: bytes, expected: set[str] | None, newest: int = VERSION) -> dict[str, Any]:
+def decode_body(path: str, data: bytes, expected: set[str] | None, newest: int = VERSION) -> dict[str, Any]:
     """The JSON at `path` without its version; with exactly the `expected` fields, if they are given."""
     try:
         body = json.loads(data)

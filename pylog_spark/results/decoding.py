@@ -1,6 +1,6 @@
 """Documents of the native half become dataclasses here, and nowhere else.
 
-A document consists of JSON's values in Python: dict, list, str, int, bool, None. It fits a class when it has exactly the
+A document consists of JSON's values in Python: dict, list, str, int, float, bool, None. It fits a class when it has exactly the
 class's fields, each with a value of the field's type; anything else means that the two halves are of different builds, and is
 a `DocumentError` that names the class and the field. The class's annotations are the whole description of a document. Pure;
 thread-safe.
@@ -85,7 +85,7 @@ def _new_decoder(kind: object) -> _Decoder:
         return _dataclass(kind)
     if isinstance(kind, type) and issubclass(kind, tuple):
         return _named_tuple(kind)
-    if kind in (str, int, bool):
+    if kind in (str, int, float, bool):
         return _scalar(kind)
     raise TypeError(f"a document has no values of type {kind}")
 

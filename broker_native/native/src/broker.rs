@@ -196,6 +196,20 @@ impl NativeBroker {
         })
     }
 
+    fn apply_security(&self, py: Python<'_>, security_json: &str) -> PyResult<()> {
+        enter(py, || {
+            self.check()?;
+            Ok::<_, Failure>(self.server.shared().security.apply(security_json)?)
+        })
+    }
+
+    fn apply_jwks(&self, py: Python<'_>, jwks_json: &str) -> PyResult<()> {
+        enter(py, || {
+            self.check()?;
+            Ok::<_, Failure>(self.server.shared().security.apply_jwks(jwks_json)?)
+        })
+    }
+
     fn set_cleaner_backoff(&self, backoff_ms: u64) -> PyResult<()> {
         self.check()?;
         self.server.set_cleaner_backoff(Duration::from_millis(backoff_ms));

@@ -18,6 +18,7 @@ use crate::shared::Shared;
 use pylog_coordinator::Caller;
 use pylog_log::loggers::REQUEST;
 use pylog_log::{BUG, warn};
+use pylog_security::principal::Principal;
 use pylog_wire::{ApiKey, Chunk, Message, WireError, message};
 
 /// The APIs that are served, in the order of their numbers; ApiVersions lists exactly these.
@@ -35,6 +36,7 @@ pub const SERVED: &[ApiKey] = &[
     ApiKey::SyncGroup,
     ApiKey::DescribeGroups,
     ApiKey::ListGroups,
+    ApiKey::SaslHandshake,
     ApiKey::ApiVersions,
     ApiKey::CreateTopics,
     ApiKey::DeleteTopics,
@@ -51,6 +53,7 @@ pub const SERVED: &[ApiKey] = &[
     ApiKey::AlterConfigs,
     ApiKey::AlterReplicaLogDirs,
     ApiKey::DescribeLogDirs,
+    ApiKey::SaslAuthenticate,
     ApiKey::CreatePartitions,
     ApiKey::DeleteGroups,
     ApiKey::ElectLeaders,
@@ -60,6 +63,10 @@ pub const SERVED: &[ApiKey] = &[
     ApiKey::DescribeQuorum,
     ApiKey::UpdateFeatures,
     ApiKey::OffsetDelete,
+    ApiKey::DescribeClientQuotas,
+    ApiKey::AlterClientQuotas,
+    ApiKey::DescribeUserScramCredentials,
+    ApiKey::AlterUserScramCredentials,
     ApiKey::DescribeCluster,
     ApiKey::DescribeProducers,
     ApiKey::UnregisterBroker,
@@ -166,6 +173,8 @@ impl Outcome {
 pub struct Origin {
     /// The listener that accepted it.
     pub listener: Arc<Listener>,
+    /// Who the client is; anonymous before a login, and where nobody asks.
+    pub principal: Arc<Principal>,
     /// The address that the client dialled.
     pub local: SocketAddr,
     /// The client's address.
@@ -181,6 +190,8 @@ pub struct Call {
     pub shared: Arc<Shared>,
     /// The listener that the request came over.
     pub listener: Arc<Listener>,
+    /// Who the client is.
+    pub principal: Arc<Principal>,
     /// Version of request and answer.
     pub version: i16,
     /// Comes back with the answer.

@@ -42,9 +42,23 @@ pub enum Kind {
     UpdateFeatures,
     /// UnregisterBroker.
     UnregisterBroker,
+    /// AlterUserScramCredentials.
+    AlterUserScramCredentials,
+    /// DescribeUserScramCredentials.
+    DescribeUserScramCredentials,
+    /// CreateAcls.
+    CreateAcls,
+    /// DeleteAcls.
+    DeleteAcls,
+    /// AlterClientQuotas.
+    AlterClientQuotas,
+    /// DescribeClientQuotas.
+    DescribeClientQuotas,
     /// A log that this broker leads cannot be written, and others are in sync: `{"reason"}`, answered `{}` when the broker is
     /// about to stop.
     StorageFailed,
+    /// A token names a key that is not among those of `apply_jwks`: `{}`, answered `{}` when they will be read again.
+    ReadKeys,
 }
 
 impl Kind {
@@ -65,7 +79,14 @@ impl Kind {
             Self::ElectLeaders => "elect_leaders",
             Self::UpdateFeatures => "update_features",
             Self::UnregisterBroker => "unregister_broker",
+            Self::AlterUserScramCredentials => "alter_user_scram_credentials",
+            Self::DescribeUserScramCredentials => "describe_user_scram_credentials",
+            Self::CreateAcls => "create_acls",
+            Self::DeleteAcls => "delete_acls",
+            Self::AlterClientQuotas => "alter_client_quotas",
+            Self::DescribeClientQuotas => "describe_client_quotas",
             Self::StorageFailed => "storage_failed",
+            Self::ReadKeys => "read_keys",
         }
     }
 }

@@ -26,23 +26,28 @@ pub fn dispatch(shared: &Arc<Shared>, from: &Origin, frame: &mut Frame) -> Outco
     }
 }
 
-fn route(shared: &Arc<Shared>, from: &Origin, frame: &mut Frame) -> Result<Outcome, WireError> {
-    let mut reader = Reader::new(frame.body());
-    let header = RequestHeader::decode(&mut reader)?;
-    let (version, correlation_id) = (header.api_version, header.correlation_id);
-    let (info, shared) = (header.info(), Arc::clone(shared));
-    let call = Call {
-        shared,
+/// What a handler has of a request with this header.
+pub fn call_of(shared: &Arc<Shared>, from: &Origin, header: RequestHeader) -> Call {
+    Call {
+        shared: Arc::clone(shared),
         listener: Arc::clone(&from.listener),
-        version,
-        correlation_id,
+        principal: Arc::clone(&from.principal),
+        version: header.api_version,
+        correlation_id: header.correlation_id,
         local: from.local,
         peer: from.peer,
         connection: from.connection,
         client_id: header.client_id,
-    };
+    }
+}
+
+fn route(shared: &Arc<Shared>, from: &Origin, frame: &mut Frame) -> Result<Outcome, WireError> {
+    let mut reader = Reader::new(frame.body());
+    let header = RequestHeader::decode(&mut reader)?;
+    let (version, key, info) = (header.api_version, header.api_key, header.info());
+    let call = call_of(shared, from, header);
     let Some(info) = info.filter(|info| SERVED.contains(&info.key)) else {
-        return Ok(refuse(format!("API key {} is not served", header.api_key)));
+        return Ok(refuse(format!("API key {key} is not served")));
     };
     if !info.supports(version) {
         return Ok(match info.key {
@@ -126,6 +131,25 @@ fn answered(call: Call, key: ApiKey, reader: Reader) -> Result<Outcome, WireErro
         }
         ApiKey::ConsumerGroupHeartbeat => on::consumer_group_heartbeat::handle(call, read(reader, version)?),
         ApiKey::ConsumerGroupDescribe => on::consumer_group_describe::handle(call, read(reader, version)?),
+        _ => return serve_users(call, key, reader),
+    })
+}
+
+/// As [`answered`], for users and their quotas.
+fn serve_users(call: Call, key: ApiKey, reader: Reader) -> Result<Outcome, WireError> {
+    use handlers as on;
+    let version = call.version;
+    Ok(match key {
+        ApiKey::SaslHandshake => on::sasl_handshake::handle(&call, &read(reader, version)?),
+        ApiKey::SaslAuthenticate => on::sasl_authenticate::handle(&call, &read(reader, version)?),
+        ApiKey::DescribeClientQuotas => on::describe_client_quotas::handle(call, read(reader, version)?),
+        ApiKey::AlterClientQuotas => on::alter_client_quotas::handle(call, read(reader, version)?),
+        ApiKey::DescribeUserScramCredentials => {
+            on::describe_user_scram_credentials::handle(call, read(reader, version)?)
+        }
+        ApiKey::AlterUserScramCredentials => {
+            on::alter_user_scram_credentials::handle(call, read(reader, version)?)
+        }
         _ => return serve_share_groups(call, key, reader),
     })
 }

@@ -4,9 +4,9 @@
 //! | module | what it does | uses |
 //! |---|---|---|
 //! | here | [`Server`]: open, apply topics, listen, close | most of them |
-//! | [`network`] | accepts; one task per connection | `call`, `dispatch`, `handlers`, `io`, `listeners`, `settings`, `shared`, `shutdown` |
+//! | [`network`] | accepts; one task per connection | `call`, `decide`, `dispatch`, `handlers`, `io`, `listeners`, `settings`, `shared`, `shutdown` |
 //! | [`dispatch`], [`handlers`], [`call`] | which request is handled where; one file per request; what a handler gets and gives | `cluster`, `coordinators`, `decide`, `errors`, `fetch_sessions`, `io`, `listeners`, `share_groups`, `shared`, `state` |
-//! | [`shared`] | what all connections share | `cluster`, `coordinators`, `decide`, `fetch_sessions`, `io`, `metrics`, `settings`, `share_groups`, `shutdown`, `state` |
+//! | [`shared`] | what all connections share | `cluster`, `coordinators`, `decide`, `fetch_sessions`, `io`, `metrics`, `security_state`, `settings`, `share_groups`, `shutdown`, `state` |
 //! | [`coordinators`], [`share_groups`] | the shell of the machines for groups, share partitions and transactions; sessions, long polls and settings of share groups | `cluster`, `errors`, `io`, `settings`, `state`, `upkeep` |
 //! | [`upkeep`] | threads and tasks that run beside the requests | `cluster`, `decide`, `listeners`, `metrics`, `settings`, `shutdown`, `state` |
 //! | [`fetch_sessions`] | what each consumer reads | none |
@@ -14,6 +14,7 @@
 //! | [`cluster`], [`decide`] | the other brokers, and requests to them; questions to Python | `settings`, `shutdown` |
 //! | [`io`] | frames, answers, and the bounds of both | `metrics`, `shutdown` |
 //! | [`listeners`] | what a listener is | none |
+//! | [`security_state`] | who may log in | none |
 //! | [`settings`], [`metrics`], [`errors`], [`shutdown`] | settings; counters; error codes; stop | none |
 //!
 //! # Life
@@ -31,6 +32,7 @@ pub mod io;
 pub mod listeners;
 pub mod metrics;
 pub mod network;
+pub mod security_state;
 pub mod settings;
 pub mod share_groups;
 pub mod shared;
@@ -61,6 +63,7 @@ use crate::metrics::Metrics;
 use crate::listeners::{Listener, ListenerSpec};
 use crate::network::limits::Limits;
 use crate::network::listener::{self, Accepting};
+use crate::security_state::{Security, SecurityError};
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::shutdown::Shutdown;
@@ -92,6 +95,9 @@ pub enum ServerError {
     /// The certificates of a listener.
     #[error(transparent)]
     Tls(#[from] TlsError),
+    /// What is known about users.
+    #[error(transparent)]
+    Security(#[from] SecurityError),
     /// It listens already, or is closed.
     #[error("the broker {0}")]
     State(&'static str),
@@ -167,6 +173,7 @@ impl Server {
             producer_ids,
             replication: Replication::new(&settings, &cluster),
             cluster,
+            security: Security::new(&settings.sasl)?,
             settings,
             logs: Arc::new(logs),
             clock,

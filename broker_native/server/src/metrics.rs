@@ -45,6 +45,10 @@ pub struct Metrics {
     pub turned_away: Number,
     /// Connections open now.
     pub connections: Number,
+    /// Logins by SASL that succeeded.
+    pub logins: Number,
+    /// Logins by SASL that failed.
+    pub failed_logins: Number,
     /// Batches appended.
     pub batches_in: Number,
     /// Records appended.
@@ -70,6 +74,8 @@ impl Metrics {
             ("accepted", self.accepted.get()),
             ("turned_away", self.turned_away.get()),
             ("connections", self.connections.get()),
+            ("logins", self.logins.get()),
+            ("failed_logins", self.failed_logins.get()),
             ("batches_in", self.batches_in.get()),
             ("records_in", self.records_in.get()),
             ("fetched_bytes", self.fetched_bytes.get()),

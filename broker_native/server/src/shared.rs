@@ -12,6 +12,7 @@ use crate::io::room::Room;
 use crate::io::shares::Shares;
 use crate::io::slow::Slow;
 use crate::metrics::Metrics;
+use crate::security_state::Security;
 use crate::settings::Settings;
 use crate::share_groups::ShareGroups;
 use crate::shutdown::Shutdown;
@@ -42,6 +43,8 @@ pub struct Shared {
     pub clock: Arc<dyn Clock>,
     /// Who decides about topics and settings.
     pub decider: Arc<dyn Decider>,
+    /// Who may log in.
+    pub security: Security,
     /// Counters.
     pub metrics: Arc<Metrics>,
     /// Ids for idempotent producers.

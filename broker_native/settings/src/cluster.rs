@@ -53,10 +53,20 @@ settings! { rows
     /// How brokers log in at each other, where the listener between them has SASL. SCRAM-SHA-512 when it is not set.
     "sasl.mechanism.inter.broker.protocol" STRING = "SCRAM-SHA-512",
         one_of(&["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"], "brokers have no source of tokens for each other");
+    /// Most ACLs in all. More are refused with POLICY_VIOLATION. Only pylog has this setting.
+    "security.acls.max" INT = 20_000, at_least(1);
     /// Protocol of the listener over which the brokers of a cluster reach each other, which is then called like it. Give
     /// either this or inter.broker.listener.name. Not set: PLAINTEXT, or that of the only listener.
     "security.inter.broker.protocol" STRING = None::<&str>,
         one_of(&["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"], "");
+    /// Most bytes of a name in an ACL, a quota or a SCRAM user: of the user, resource, principal or host. Only pylog has
+    /// this setting.
+    "security.name.max.bytes" INT = 4_096, between(256, 32767);
+    /// Most users, client ids, addresses and pairs of them that have quotas. More are refused with POLICY_VIOLATION. Only
+    /// pylog has this setting.
+    "security.quota.entities.max" INT = 10_000, at_least(1);
+    /// Most users that can log in by SCRAM. More are refused with POLICY_VIOLATION. Only pylog has this setting.
+    "security.users.max" INT = 10_000, at_least(1);
     /// `https`: brokers compare each other's host names with their certificates. Empty: they do not.
     "ssl.endpoint.identification.algorithm" STRING = "https", per_listener();
     /// The ZooKeeper servers of the cluster, as HOST:PORT,HOST:PORT/chroot. Not set: this broker is a cluster of its
@@ -64,7 +74,21 @@ settings! { rows
     "zookeeper.connect" STRING = None::<&str>, high();
     /// How long to wait for ZooKeeper at the start. Not set: as long as zookeeper.session.timeout.ms.
     "zookeeper.connection.timeout.ms" INT = None::<&str>, at_least(1), high();
+    /// A file whose first line is USER:PASSWORD, by which this broker logs in to ZooKeeper (digest). Only pylog has this
+    /// setting: Kafka reads them from a JAAS file.
+    "zookeeper.digest.file" STRING = None::<&str>;
     /// A broker whose ZooKeeper session is without contact for this long counts as dead. It stops leading partitions a
     /// little earlier.
     "zookeeper.session.timeout.ms" INT = 18_000, at_least(1), high();
+    /// Whether only brokers that log in to ZooKeeper as the same user (zookeeper.digest.file) may change what this one
+    /// keeps there, and read the credentials of SCRAM users. All brokers of a cluster need the same.
+    "zookeeper.set.acl" BOOLEAN = false, high();
+    /// Whether the connection to ZooKeeper is encrypted by TLS.
+    "zookeeper.ssl.client.enable" BOOLEAN = false;
+    /// HTTPS: ZooKeeper's certificate must have the host name of zookeeper.connect. Empty: any name.
+    "zookeeper.ssl.endpoint.identification.algorithm" STRING = "HTTPS", one_of(&["HTTPS", ""], "");
+    /// A PEM file with the private key and the certificates by which this broker proves to ZooKeeper who it is.
+    "zookeeper.ssl.keystore.location" STRING = None::<&str>;
+    /// A PEM file with the certificates that ZooKeeper's must be signed by. Not set: the system's.
+    "zookeeper.ssl.truststore.location" STRING = None::<&str>;
 }

@@ -9,7 +9,7 @@
 //! | [`given`] | reads and checks the values that are given |
 //! | `declare` | the macro that turns a declaration into a struct, its reading and its rows |
 //! | [`nearest`] | the known name that is nearest to an unknown one |
-//! | [`client`], [`client_security`], [`topic`], [`server`], [`listener`], [`groups`], [`share`], [`transactions`] | settings that the native half reads, a struct each |
+//! | [`client`], [`client_security`], [`topic`], [`server`], [`listener`], [`groups`], [`share`], [`transactions`], [`sasl`] | settings that the native half reads, a struct each |
 //! | [`inter_broker`] | how a broker reaches the others |
 //! | [`cluster`], [`log_defaults`], [`internal_topics`] | settings of brokers that Python alone reads |
 //! | [`tables`] | all settings, in one table each for clients, brokers, topics and groups |
@@ -30,6 +30,7 @@ pub mod internal_topics;
 pub mod listener;
 pub mod log_defaults;
 pub mod nearest;
+pub mod sasl;
 pub mod secret;
 pub mod server;
 pub mod setting;

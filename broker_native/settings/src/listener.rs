@@ -1,5 +1,6 @@
 //! Settings that each listener of a broker may have of its own, as `listener.name.<name>.<setting>`; without one, the broker's counts.
 use crate::declare::settings;
+use crate::sasl;
 use crate::secret::Secret;
 
 settings! {
@@ -46,5 +47,9 @@ settings! {
         /// Format of `ssl.truststore.location`. Not set: it is known by its first bytes.
         "ssl.truststore.type" STRING ssl_truststore_type: Option<String> = None, one_of(&["JKS", "PKCS12", "PEM"], ""),
             per_listener();
+    }
+    parts {
+        /// Settings of logins.
+        sasl: sasl::listener::Settings;
     }
 }

@@ -1,7 +1,7 @@
 //! Settings of one broker that its native server reads: connections, threads, memory, replication, the cleaner, the data directory.
 use crate::declare::settings;
 use crate::inter_broker::ClientTexts;
-use crate::{groups, share, transactions};
+use crate::{groups, sasl, share, transactions};
 
 settings! {
     /// Settings of one broker. Fields ending in `_ms` are milliseconds, in `_bytes` bytes.
@@ -153,6 +153,8 @@ settings! {
     parts {
         /// Settings of groups and their offsets.
         groups: groups::Settings;
+        /// Settings of logins.
+        sasl: sasl::Settings;
         /// Settings of share groups' records.
         shares: share::Settings;
         /// Settings of transactions.

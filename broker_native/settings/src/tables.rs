@@ -1,8 +1,8 @@
 //! All settings in tables: of clients, brokers, topics and groups. Each table is in the order of its names.
 use crate::setting::Row;
 use crate::{
-    client, client_security, cluster, groups, internal_topics, listener, log_defaults, server, share, topic,
-    transactions,
+    client, client_security, cluster, groups, internal_topics, listener, log_defaults, sasl, server, share,
+    topic, transactions,
 };
 
 /// The settings of a client.
@@ -17,6 +17,8 @@ pub fn broker() -> Vec<Row> {
     let declared = [
         server::Settings::rows(),
         listener::Settings::rows(),
+        sasl::Settings::rows(),
+        sasl::listener::Settings::rows(),
         groups::Settings::rows(),
         share::Settings::rows(),
         transactions::Settings::rows(),

@@ -8,13 +8,20 @@ import os
 from pathlib import Path
 
 _TEMPORARY = "document.tmp"
+_COMMON, _PRIVATE = 0o644, 0o600
 
 
-def replace_file(file: Path, content: bytes) -> None:
-    """Write `content` so that after a crash `file` has either its old or its new content, complete."""
+def replace_file(file: Path, content: bytes, *, private: bool = False) -> None:
+    """Write `content` so that after a crash `file` has either its old or its new content, complete.
+
+    A `private` file can be read by the owner alone, from its first byte on.
+    """
     temporary = file.parent / _TEMPORARY
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _PRIVATE if private else _COMMON)
     try:
+        if private:
+            # One that is left over from a crash may have been another file's.
+            os.fchmod(descriptor, _PRIVATE)
         view = memoryview(content)
         while view:
             view = view[os.write(descriptor, view) :]

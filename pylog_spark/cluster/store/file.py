@@ -3,7 +3,7 @@
 A document is a file of two lines, its JSON and a trailer: ``{"revision": 3, "crc32": 123}``, the checksum over the
 first line and the revision. A change
 is written to a temporary file, synced, renamed over the old one, and the directory is synced: after a kill or power loss
-the old or the new document is there, whole. Names ending in ``.tmp`` are left-overs of such a kill and are ignored.
+the old or the new document is there, whole. Those with secrets (`documents.PRIVATE`) are readable by the owner alone. Names ending in ``.tmp`` are left-overs of such a kill and are ignored.
 
 Not guaranteed: several processes on one directory; the native server's lock of the data directory keeps them out, so take
 it first. Not thread-safe: the control loop is its only caller.
@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
+from pylog_spark.cluster.documents import PRIVATE
 from pylog_spark.cluster.store import Guard, RevisionConflict, Stored, StoreError, Write
 from pylog_spark.cluster.store.durable import make_directory, replace_file, sync_directory
 
@@ -65,7 +66,7 @@ class FileStore:
         file = self._file(path)
         try:
             make_directory(file.parent)
-            replace_file(file, _seal(data, revision + 1))
+            replace_file(file, _seal(data, revision + 1), private=path.startswith(PRIVATE))
         except OSError as error:
             raise StoreError(
                 f"{file} cannot be written ({error.strerror}): check the disk and its permissions."

@@ -10,6 +10,9 @@ more; so once the connection is back, after a `sync`, the change notification of
 not (it never will, and is tried again). Change notifications are kept for `NOTIFICATIONS_KEPT_S` at least (`broker/controller`), longer than
 that is not searched. A write without one is judged by the document itself.
 
+Who may read and change the documents: see `access`. When protection is switched on, the documents that are there already are protected
+at the next start, before anything else.
+
 Documents that are large are stored compressed (a byte ``z``, then zlib): a topic of 10,000 partitions fits into the 1 MiB that
 ZooKeeper takes.
 """
@@ -17,6 +20,8 @@ ZooKeeper takes.
 import contextlib
 import contextvars
 import logging
+import socket
+import ssl
 import time
 import zlib
 from collections.abc import Callable, Sequence
@@ -24,9 +29,10 @@ from typing import Any
 
 from kazoo import exceptions as zk
 from kazoo.client import KazooClient
-from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.handlers.threading import KazooTimeoutError, SequentialThreadingHandler
 from kazoo.protocol.states import KazooState
 from kazoo.retry import KazooRetry
+from kazoo.security import CREATOR_ALL_ACL, OPEN_ACL_UNSAFE, READ_ACL_UNSAFE
 
 from pylog_spark.cluster import documents
 from pylog_spark.cluster.store import (
@@ -40,6 +46,8 @@ from pylog_spark.cluster.store import (
     Write,
 )
 
+from pylog_spark.cluster.store.access import OPEN, Access, Tls
+
 log = logging.getLogger("pylog.zookeeper")
 
 #: The argument of `notify` when the session's state changes; otherwise it is the path that changed.
@@ -49,6 +57,8 @@ _COMPRESSED_FROM_BYTES = 16 * 1024
 # jute.maxbuffer of ZooKeeper is 1 MiB - 1 for a whole request.
 _DOCUMENT_BYTES_MAX = 1_000_000
 _CLOSING_LOOK_S = 0.2
+_READ = READ_ACL_UNSAFE[0].perms
+_PROTECTED = [*CREATOR_ALL_ACL, *READ_ACL_UNSAFE]
 _UNKNOWN = (zk.ConnectionLoss, zk.ConnectionClosedError, zk.OperationTimeoutError, zk.SessionExpiredError)
 _CONFLICTS = (zk.BadVersionError, zk.NoNodeError, zk.NodeExistsError, zk.RolledBackError, zk.RuntimeInconsistency)
 
@@ -70,6 +80,42 @@ class _Client(KazooClient):
         self._connection._connect = remembered
 
 
+class _TlsHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has no types
+    """Connects by TLS 1.2 or newer. kazoo's own way would trust the system's certificates beside those that are given."""
+
+    def __init__(self, tls: Tls) -> None:
+        super().__init__()
+        self._context = _tls_context(tls)
+
+    def create_connection(self, *_args: Any, **options: Any) -> ssl.SSLSocket:
+        """Connect to ``address``, which is where ``hostname`` was found."""
+        connection = socket.create_connection(options["address"], options["timeout"])
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        try:
+            return self._context.wrap_socket(connection, server_hostname=options["hostname"])
+        except BaseException:
+            connection.close()
+            raise
+
+
+def _tls_context(tls: Tls) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.check_hostname = tls.check_hostname
+    path = tls.truststore
+    try:
+        if path is None:
+            context.load_default_certs(ssl.Purpose.SERVER_AUTH)
+        else:
+            context.load_verify_locations(path)
+        path = tls.keystore
+        if path is not None:
+            context.load_cert_chain(path)
+    except (OSError, ssl.SSLError) as error:
+        raise StoreError(f"{path} cannot be used for TLS to ZooKeeper ({error}): it must be a PEM file.") from error
+    return context
+
+
 class ZooKeeperStore:
     """Documents as nodes under a chroot. Safe for several threads.
 
@@ -83,6 +129,8 @@ class ZooKeeperStore:
         How long a later request waits for an answer; without it the longer one of the two.
     notify : callable
         Takes `SESSION` or the path that changed. Called from kazoo's threads: it may only put that into a queue.
+    access : Access
+        How to log in, and whether documents are protected.
     """
 
     def __init__(
@@ -92,6 +140,7 @@ class ZooKeeperStore:
         connection_timeout_ms: int,
         notify: Callable[[str], None],
         request_timeout_ms: int | None = None,
+        access: Access = OPEN,
     ) -> None:
         hosts, slash, chroot = connect.strip().partition("/")
         self._root = "/" + chroot.strip("/") if slash and chroot.strip("/") else ""
@@ -104,16 +153,26 @@ class ZooKeeperStore:
         # A read fails after this time without ZooKeeper; a lost session is detected in about the same time.
         self._request_timeout_s = max(session_timeout_ms, connection_timeout_ms) / 1000
         quickly = KazooRetry(max_tries=-1, delay=0.05, backoff=2, max_delay=0.5)
+        self._protect = access.protect
         self._client = _Client(
-            hosts=hosts, timeout=session_timeout_ms / 1000, connection_retry=quickly, logger=_quiet_logger()
+            hosts=hosts,
+            timeout=session_timeout_ms / 1000,
+            connection_retry=quickly,
+            logger=_quiet_logger(),
+            default_acl=_PROTECTED if access.protect else None,
+            auth_data=[("digest", access.digest)] if access.digest else None,
+            handler=None if access.tls is None else _TlsHandler(access.tls),
         )
         self._client.add_listener(self._state_changed)
         try:
             # kazoo's own start fails at once, as after a time-out, when the first session ends as soon as it has begun.
             if not self._client.start_async().wait(connection_timeout_ms / 1000):
                 raise KazooTimeoutError
-            for path in ("", documents.TOPICS, documents.REGISTRATIONS, documents.CHANGES):
-                self._make_sure_of(self._node(path))
+            self._make_sure_of("")
+            if access.protect:
+                self._protect_all()
+            for path in (documents.TOPICS, documents.REGISTRATIONS, documents.CHANGES, documents.SCRAM_USERS):
+                self._make_sure_of(path)
             if request_timeout_ms is not None:
                 self._request_timeout_s = request_timeout_ms / 1000
         except StoreError:
@@ -128,9 +187,32 @@ class ZooKeeperStore:
             self.close()
             raise StoreError(f"ZooKeeper at {connect} cannot be used: {error!r}.") from error
 
-    def _make_sure_of(self, node: str) -> None:
+    def _make_sure_of(self, path: str) -> None:
         # A connection that is lost, or a session that ends, during the first request is no reason to fail the start.
-        self._read(lambda: self._client.ensure_path_async(node))
+        self._read(lambda: self._client.ensure_path_async(self._node(path), acl=self._acl(path)))
+
+    # Protection
+
+    def _acl(self, path: str) -> Any:
+        """Who may read and change the document at `path`."""
+        if not self._protect:
+            return OPEN_ACL_UNSAFE
+        return CREATOR_ALL_ACL if f"{path}/".startswith(documents.PRIVATE) else _PROTECTED
+
+    def _protect_all(self) -> None:
+        """Protect what is there already, unless that is done: the first of all documents is protected last."""
+        acls, _ = self._read(lambda: self._client.get_acls_async(self._node("")))
+        if any(acl.id.scheme == "world" and acl.perms != _READ for acl in acls):
+            log.info("The documents in ZooKeeper at %s are being protected.", self._where)
+            self._protect_below("")
+
+    def _protect_below(self, path: str) -> None:
+        names = self._children(path, None)
+        for name in names:
+            self._protect_below(f"{path}/{name}".lstrip("/"))
+        # A document that is gone by now.
+        with contextlib.suppress(zk.NoNodeError):
+            self._read(lambda: self._client.set_acls_async(self._node(path), self._acl(path)))
 
     # Sessions
 
@@ -210,7 +292,7 @@ class ZooKeeperStore:
             try:
                 _, stat = self._wait(
                     self._client.create_async(
-                        self._node(path), _pack(path, data), ephemeral=True, makepath=False, include_data=True
+                        self._node(path), _pack(path, data), self._acl(path), ephemeral=True, include_data=True
                     )
                 )
                 return int(stat.czxid)
@@ -262,8 +344,8 @@ class ZooKeeperStore:
         elif write.revision == 0:
             parent = node.rpartition("/")[0]
             if parent.count("/") > self._root.count("/") + 1:
-                self._client.ensure_path(parent)
-            transaction.create(node, _pack(write.path, write.data))
+                self._make_sure_of(write.path.rpartition("/")[0])
+            transaction.create(node, _pack(write.path, write.data), self._acl(write.path))
         else:
             transaction.set_data(node, _pack(write.path, write.data), write.revision - 1)
 

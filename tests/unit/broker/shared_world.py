@@ -165,6 +165,9 @@ class Native:
     def apply_topics(self, topics_json):
         self.topics.update({topic["name"]: topic for topic in json.loads(topics_json)})
 
+    def apply_security(self, security_json):
+        self.security = json.loads(security_json)
+
     def set_cleaner_backoff(self, backoff_ms):
         self.cleaner_backoff_ms = backoff_ms
 

@@ -22,6 +22,9 @@ class Native:
     def apply_topics(self, topics_json):
         """There are none."""
 
+    def apply_security(self, security_json):
+        self.security = json.loads(security_json)
+
     def apply_group_configs(self, configs_json):
         self.groups = json.loads(configs_json)
 

@@ -38,6 +38,9 @@ class FakeNativeBroker:
         self.refused = 0
         self.made.append(self)
 
+    def apply_security(self, security_json):
+        self.security = json.loads(security_json)
+
     def apply_topics(self, topics_json):
         if self.unopenable:
             self.refused += 1

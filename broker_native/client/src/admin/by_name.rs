@@ -1,9 +1,11 @@
-//! Requests about groups and transactions by name, with their arguments as JSON: what Python calls.
+//! Requests about groups, transactions, replicas and rights by name, with their arguments as JSON: what Python calls.
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{brokers, features, group_offsets, groups, replicas, share_groups, transactions};
+use super::{
+    acls, brokers, features, group_offsets, groups, quotas, replicas, scram_users, share_groups, transactions,
+};
 use crate::error::{ClientError, Result};
 use crate::metadata::cluster::Cluster;
 
@@ -76,6 +78,24 @@ struct Moves {
     moves: Vec<replicas::ReplicaMove>,
 }
 
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Acls {
+    acls: Vec<acls::Acl>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AclFilter {
+    filter: acls::Filter,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AclFilters {
+    filters: Vec<acls::Filter>,
+}
+
 /// Carries out the request called `name`, with the fields that `Admin` of `pylog_spark/client` gives it.
 ///
 /// # Errors
@@ -117,6 +137,15 @@ pub fn call(cluster: &mut Cluster, name: &str, arguments: &str) -> Result<Vec<Va
         "dead_brokers" => read::<Nothing>(arguments).and_then(|_| brokers::dead(cluster)),
         "unregister_broker" => brokers::unregister(cluster, read::<Broker>(arguments)?.broker),
         "elect_leaders" => replicas::elect(cluster, &read(arguments)?),
+        "describe_acls" => acls::describe(cluster, &read::<AclFilter>(arguments)?.filter),
+        "create_acls" => acls::create(cluster, &read::<Acls>(arguments)?.acls),
+        "delete_acls" => acls::delete(cluster, &read::<AclFilters>(arguments)?.filters),
+        "describe_user_scram_credentials" => {
+            scram_users::describe(cluster, &read::<Names>(arguments)?.names)
+        }
+        "alter_user_scram_credentials" => scram_users::alter(cluster, &read(arguments)?),
+        "describe_client_quotas" => quotas::describe(cluster, &read(arguments)?),
+        "alter_client_quotas" => quotas::alter(cluster, &read(arguments)?),
         _ => Err(ClientError::invalid(format!("there is no admin request called {name:?}"))),
     }
 }

@@ -10,7 +10,9 @@
 //! | [`transactions`] | transactions and producers |
 //! | [`features`], [`brokers`] | levels of the cluster; brokers that are dead or gone |
 //! | [`replicas`] | replicas that move, leaders |
+//! | [`scram_users`], [`acls`], [`quotas`] | who can log in, who may do what, how much |
 //! | [`by_name`] | requests by name |
+pub mod acls;
 pub mod brokers;
 pub mod by_name;
 pub mod configs;
@@ -18,7 +20,9 @@ pub mod features;
 mod group_answer;
 pub mod group_offsets;
 pub mod groups;
+pub mod quotas;
 pub mod replicas;
+pub mod scram_users;
 pub mod share_groups;
 pub mod topics;
 pub mod transactions;
@@ -62,6 +66,14 @@ fn refuse(number: i16, what: &str) -> Result<()> {
     match code(number) {
         ErrorCode::None => Ok(()),
         error => Err(ClientError::fatal(error.name(), format!("{what}: {}", error.sentence()))),
+    }
+}
+
+/// As [`refuse`], with the broker's own words if it has some.
+fn refuse_saying(number: i16, message: Option<&str>, what: &str) -> Result<()> {
+    match said(number, message) {
+        None => Ok(()),
+        Some(sentence) => Err(ClientError::fatal(code(number).name(), format!("{what}: {sentence}"))),
     }
 }
 

@@ -4,14 +4,21 @@
 //! asks, and alike those of the users (as many iterations and as long a salt as one of theirs has). It is made for known names, too: both
 //! take equally long.
 use std::collections::BTreeMap;
+use std::fmt;
+use std::num::NonZeroU32;
+use std::sync::Arc;
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::rand;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
 
 use super::jwt::TokenValidator;
+use super::mechanism::Mechanism;
 use super::scram::{Credential, CredentialError, Hash, ITERATIONS_MIN};
+use super::shown::shown;
 use crate::secret::Secret;
-use std::num::NonZeroU32;
 
 /// Bytes of the secret that made-up credentials are made of.
 pub const DECOY_KEY_BYTES: usize = 32;
@@ -55,9 +62,68 @@ impl User {
     }
 }
 
-/// What a broker knows. Never changed: a new one takes its place.
-#[derive(Debug)]
+/// A user's credential as Python hands it down; bytes in base64.
+#[derive(Deserialize)]
+pub struct Stored {
+    user: String,
+    mechanism: String,
+    salt: String,
+    stored_key: String,
+    server_key: String,
+    iterations: i64,
+}
+
+/// A stored credential that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the SCRAM credential of {user} cannot be used: {why}")]
+pub struct Unusable {
+    user: String,
+    why: String,
+}
+
+impl Stored {
+    /// Its user, its hash and itself.
+    ///
+    /// # Errors
+    /// [`Unusable`].
+    pub fn read(self) -> Result<(String, Hash, Credential), Unusable> {
+        let (user, read) = (shown(&self.user), self.credential());
+        read.map_err(|why| Unusable { user, why })
+    }
+
+    fn credential(self) -> Result<(String, Hash, Credential), String> {
+        let hash = self.mechanism.parse::<Mechanism>().ok().and_then(Mechanism::hash);
+        let hash = hash.ok_or_else(|| format!("its mechanism is {}", shown(&self.mechanism)))?;
+        let bytes = |text: &str| STANDARD.decode(text).map_err(|_| "it is not base64".to_owned());
+        let (salt, stored_key, server_key) =
+            (bytes(&self.salt)?, bytes(&self.stored_key)?, bytes(&self.server_key)?);
+        let credential = Credential::stored(hash, salt, self.iterations, stored_key, server_key);
+        Ok((self.user, hash, credential.map_err(|error| error.to_string())?))
+    }
+}
+
+/// What a broker knows: its users, and who judges tokens. Cheap to clone; never changed: a new one takes its place.
+#[derive(Debug, Clone)]
 pub struct Credentials {
+    /// Who logs in with a password.
+    pub users: Arc<Users>,
+    /// Who judges tokens; `None`: no token is valid.
+    pub tokens: Option<Arc<TokenValidator>>,
+}
+
+impl Credentials {
+    /// Of `users` (name, hash, credential) and nobody who judges tokens.
+    pub fn of_users(
+        users: impl IntoIterator<Item = (String, Hash, Credential)>,
+        decoy_key: DecoyKey,
+    ) -> Self {
+        Self { users: Arc::new(Users::new(users, decoy_key)), tokens: None }
+    }
+}
+
+/// Who logs in with a password.
+#[derive(Debug)]
+pub struct Users {
     users: BTreeMap<String, User>,
     /// By hash: what the users' credentials look like.
     sha256: Vec<Shape>,
@@ -65,7 +131,6 @@ pub struct Credentials {
     /// What passwords that were sent are compared with.
     plain: Vec<(Hash, Shape)>,
     decoy_key: DecoyKey,
-    tokens: Option<TokenValidator>,
 }
 
 /// The secret that made-up credentials are made of. All brokers of a cluster should have the same one, and keep it: else a name whose
@@ -90,19 +155,15 @@ impl DecoyKey {
     }
 }
 
-impl std::fmt::Debug for DecoyKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for DecoyKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("[hidden]")
     }
 }
 
-impl Credentials {
-    /// Of `users` (name, hash, credential) and of who judges tokens, if anybody.
-    pub fn new(
-        users: impl IntoIterator<Item = (String, Hash, Credential)>,
-        tokens: Option<TokenValidator>,
-        decoy_key: DecoyKey,
-    ) -> Self {
+impl Users {
+    /// Of name, hash and credential.
+    pub fn new(users: impl IntoIterator<Item = (String, Hash, Credential)>, decoy_key: DecoyKey) -> Self {
         let mut known: BTreeMap<String, User> = BTreeMap::new();
         for (name, hash, credential) in users {
             let user = known.entry(name).or_default();
@@ -119,13 +180,7 @@ impl Credentials {
             plain: preferred.map(|(hash, found)| (hash, Shape::of(found))).collect(),
             users: known,
             decoy_key,
-            tokens,
         }
-    }
-
-    /// Who judges tokens.
-    pub fn tokens(&self) -> Option<&TokenValidator> {
-        self.tokens.as_ref()
     }
 
     /// The credential of `user`, and whether it is a user's; else it is made up.
@@ -180,11 +235,14 @@ fn made_up(hash: Hash, shape: Shape, seed: &[u8]) -> Credential {
     let mut block = 0_u32;
     while salt.len() < shape.salt_bytes {
         let bytes = Hash::Sha512.hmac(seed, &block.to_be_bytes());
-        salt.extend_from_slice(bytes.get(..bytes.len().min(shape.salt_bytes - salt.len())).unwrap_or_default());
+        salt.extend_from_slice(
+            bytes.get(..bytes.len().min(shape.salt_bytes - salt.len())).unwrap_or_default(),
+        );
         block += 1;
     }
     if shape.base36 {
-        salt.iter_mut().for_each(|byte| *byte = b"0123456789abcdefghijklmnopqrstuvwxyz"[usize::from(*byte % 36)]);
+        salt.iter_mut()
+            .for_each(|byte| *byte = b"0123456789abcdefghijklmnopqrstuvwxyz"[usize::from(*byte % 36)]);
     }
     let (stored_key, server_key) = (hash.hmac(seed, b"stored"), hash.hmac(seed, b"server"));
     Credential { salt, iterations: shape.iterations, stored_key, server_key }
@@ -195,7 +253,7 @@ mod tests {
     use super::*;
     use crate::sasl::scram::derive;
 
-    fn credentials() -> Credentials {
+    fn credentials() -> Users {
         let password = Secret::new("pencil");
         let user = |name: &str, hash, salt: &[u8], iterations| {
             (name.to_owned(), hash, derive(hash, &password, salt, iterations).unwrap())
@@ -205,7 +263,7 @@ mod tests {
             user("alice", Hash::Sha512, &[0x81; 16], 8_192),
             user("bob", Hash::Sha256, b"zzzzzzzzzzzzzzzzzzzzzzzzzz", 4_096),
         ];
-        Credentials::new(users, None, DecoyKey::new([7; DECOY_KEY_BYTES]))
+        Users::new(users, DecoyKey::new([7; DECOY_KEY_BYTES]))
     }
 
     #[test]
@@ -221,7 +279,7 @@ mod tests {
             assert_eq!((longer.iterations, longer.salt.len()), (8_192, 16));
             assert_ne!(longer.salt, known.scram(Hash::Sha512, "bob").0.salt);
         }
-        let another = Credentials::new([], None, DecoyKey::new([8; DECOY_KEY_BYTES]));
+        let another = Users::new([], DecoyKey::new([8; DECOY_KEY_BYTES]));
         assert_ne!(another.scram(Hash::Sha256, "mallory").0, known.scram(Hash::Sha256, "mallory").0);
     }
 
@@ -235,6 +293,35 @@ mod tests {
         assert!(!credentials.is_password("", &right));
         for wrong in ["pencil ", "", "PENCIL"] {
             assert!(!credentials.is_password("alice", &Secret::new(wrong)), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn a_stored_credential_is_read_or_refused_with_its_users_name() {
+        let read = |changes: &[(&str, serde_json::Value)]| {
+            let key = STANDARD.encode([1; 32]);
+            let mut stored = serde_json::json!({
+                "user": "al\nice", "mechanism": "SCRAM-SHA-256", "salt": "c2FsdA==", "stored_key": key,
+                "server_key": key, "iterations": 4096,
+            });
+            for (name, value) in changes {
+                stored[*name] = value.clone();
+            }
+            serde_json::from_value::<Stored>(stored).unwrap().read()
+        };
+        let (user, hash, credential) = read(&[]).unwrap();
+        assert_eq!(
+            (user.as_str(), hash, credential.salt.as_slice()),
+            ("al\nice", Hash::Sha256, b"salt".as_slice())
+        );
+        for (name, value) in [
+            ("mechanism", serde_json::json!("PLAIN")),
+            ("mechanism", serde_json::json!("SCRAM-SHA-512")),
+            ("salt", serde_json::json!("?")),
+            ("iterations", serde_json::json!(1)),
+        ] {
+            let error = read(&[(name, value)]).unwrap_err().to_string();
+            assert!(error.contains("al\\nice") && !error.contains('\n'), "{error}");
         }
     }
 

@@ -5,6 +5,8 @@
 //! accepted: what a token says of its algorithm is compared with what its key is for, so that neither `none` nor an HMAC made with the text
 //! of a public key gets through. Besides, a token from the future (`nbf`, `iat`) is refused. Clocks may differ by
 //! `sasl.oauthbearer.clock.skew.seconds`.
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyOperations, PublicKeyUse};
@@ -59,7 +61,9 @@ pub enum JwksError {
     #[error("this is no JWKS: {0}")]
     NoJwks(String),
     /// No key that signatures can be checked with.
-    #[error("this JWKS has no key for signatures: an RSA key, one of the curve P-256 or P-384, or an Ed25519 key")]
+    #[error(
+        "this JWKS has no key for signatures: an RSA key, one of the curve P-256 or P-384, or an Ed25519 key"
+    )]
     NoKey,
 }
 
@@ -102,6 +106,8 @@ pub enum TokenError {
 pub struct TokenValidator {
     keys: Vec<Key>,
     rules: TokenRules,
+    /// Whether a token named a key that is not among them.
+    missed: AtomicBool,
 }
 
 struct Key {
@@ -147,7 +153,7 @@ impl TokenValidator {
         if keys.is_empty() {
             return Err(JwksError::NoKey);
         }
-        Ok(Self { keys, rules })
+        Ok(Self { keys, rules, missed: AtomicBool::new(false) })
     }
 
     /// What `token` says, if it is valid at the time of day `now_ms`.
@@ -156,6 +162,11 @@ impl TokenValidator {
     /// [`TokenError`].
     pub fn validate(&self, token: &str, now_ms: i64) -> Result<Token, TokenError> {
         self.judge(&self.verified(token)?, now_ms)
+    }
+
+    /// Whether a token has named a key that is not known since this was last asked: the JWKS may have a new one by now.
+    pub fn has_missed(&self) -> bool {
+        self.missed.swap(false, Ordering::Relaxed)
     }
 
     /// The claims of a token whose signature is right.
@@ -187,6 +198,9 @@ impl TokenValidator {
         match id {
             Some(id) => {
                 let found = fitting.find(|key| key.id.as_ref() == Some(&id));
+                if found.is_none() {
+                    self.missed.store(true, Ordering::Relaxed);
+                }
                 found.map(|key| &key.key).ok_or(TokenError::UnknownKey(id))
             }
             None => match (fitting.next(), fitting.next()) {
@@ -208,7 +222,11 @@ impl TokenValidator {
         if begins_ms > now_ms.saturating_add(skew_ms) {
             return Err(TokenError::TooEarly);
         }
-        if rules.issuer.as_deref().is_some_and(|issuer| claims.get("iss").and_then(Value::as_str) != Some(issuer)) {
+        if rules
+            .issuer
+            .as_deref()
+            .is_some_and(|issuer| claims.get("iss").and_then(Value::as_str) != Some(issuer))
+        {
             return Err(TokenError::Issuer);
         }
         if !is_meant(claims.get("aud"), &rules.audiences) {
@@ -256,7 +274,9 @@ fn usable(key: Value) -> Option<Key> {
     }
     let for_signatures = match (&key.common.public_key_use, &key.common.key_operations) {
         (Some(PublicKeyUse::Signature) | None, None) => true,
-        (Some(PublicKeyUse::Signature) | None, Some(operations)) => operations.contains(&KeyOperations::Verify),
+        (Some(PublicKeyUse::Signature) | None, Some(operations)) => {
+            operations.contains(&KeyOperations::Verify)
+        }
         (Some(_), _) => false,
     };
     let decoding = DecodingKey::from_jwk(&key).ok()?;

@@ -71,7 +71,10 @@ mod tests {
     fn a_message_of_other_than_three_parts_is_refused_with_kafkas_sentence() {
         for (bytes, parts) in [(&b"alice"[..], 1), (b"", 1), (b"\0alice", 2), (b"\0a\0b\0c\0d", 4)] {
             let error = PlainMessage::parse(bytes).unwrap_err();
-            assert_eq!(error.to_string(), format!("Invalid SASL/PLAIN response: expected 3 tokens, got {parts}"));
+            assert_eq!(
+                error.to_string(),
+                format!("Invalid SASL/PLAIN response: expected 3 tokens, got {parts}")
+            );
         }
         assert_eq!(PlainMessage::parse(b"\0\0secret").unwrap_err(), MalformedPlain::NoUser);
         assert_eq!(PlainMessage::parse(b"\0alice\0").unwrap_err(), MalformedPlain::NoPassword);
@@ -94,7 +97,8 @@ mod tests {
 
         #[test]
         fn random_bytes_of_plain_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let _ = PlainMessage::parse(&bytes);
+            let parsed = PlainMessage::parse(&bytes);
+            prop_assert!(parsed.is_err() || bytes.iter().filter(|byte| **byte == 0).count() == 2);
         }
     }
 }

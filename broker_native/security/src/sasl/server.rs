@@ -119,7 +119,7 @@ impl Exchange {
             return Failure::told(OTHER_IDENTITY, format!("{name} wants to act as {other}"));
         }
         let Some(nonce) = new_nonce() else { return Failure::silent("the system gives no random bytes") };
-        let (credential, known) = credentials.scram(hash, &first.user);
+        let (credential, known) = credentials.users.scram(hash, &first.user);
         let server = ScramServer::new(hash, first, credential, known, &nonce);
         let challenge = server.challenge();
         self.state = State::Scram(Box::new(server));
@@ -131,8 +131,9 @@ impl Exchange {
             Ok(message) => message,
             Err(why) => return Failure::silent(format!("its message is not understood: {why}")),
         };
-        let Some(validator) = credentials.tokens() else {
-            return self.refuse_token("no keys are known to check tokens with (sasl.oauthbearer.jwks.endpoint.url)");
+        let Some(validator) = &credentials.tokens else {
+            return self
+                .refuse_token("no keys are known to check tokens with (sasl.oauthbearer.jwks.endpoint.url)");
         };
         let token = match validator.validate(message.token.reveal(), now_ms) {
             Ok(token) => token,
@@ -163,7 +164,7 @@ fn plain(message: &[u8], credentials: &Credentials) -> Step {
     };
     let PlainMessage { authorization_id, user, password } = message;
     let name = shown(&user);
-    if !credentials.is_password(&user, &password) {
+    if !credentials.users.is_password(&user, &password) {
         return Failure::told(WRONG_PASSWORD, format!("{name} is no user, or its password is wrong"));
     }
     if !authorization_id.is_empty() && authorization_id != user {

@@ -18,21 +18,37 @@ const TLS_HANDSHAKE: [u8; 2] = [0x16, 0x03];
 pub struct FrameError {
     /// What the peer wrote.
     pub claimed: i32,
+    /// What is allowed.
+    pub bounds: Bounds,
+}
+
+/// How long requests may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// The smallest allowed.
+    pub min_bytes: usize,
     /// The largest allowed.
     pub max_bytes: usize,
+    /// The setting that says so.
+    pub setting: &'static str,
+}
+
+impl Bounds {
+    /// Of requests with a header, of at most `max_bytes` by `setting`.
+    pub fn of_requests(max_bytes: usize, setting: &'static str) -> Self {
+        Self { min_bytes: REQUEST_MIN_BYTES, max_bytes, setting }
+    }
 }
 
 impl FrameError {
     fn sentence(&self) -> String {
-        let Self { claimed, max_bytes } = self;
+        let Self { claimed, bounds: Bounds { min_bytes, max_bytes, setting } } = self;
         if claimed.to_be_bytes().starts_with(&TLS_HANDSHAKE) {
             return "it speaks TLS, and this listener does not: set its security.protocol to PLAINTEXT or SASL_PLAINTEXT, or use another \
                     port"
                 .into();
         }
-        format!(
-            "a request of {claimed} bytes is not within [{REQUEST_MIN_BYTES}, {max_bytes}] (socket.request.max.bytes)"
-        )
+        format!("a request of {claimed} bytes is not within [{min_bytes}, {max_bytes}] ({setting})")
     }
 }
 
@@ -77,13 +93,18 @@ impl Frame {
 pub struct Inbox {
     bytes: BytesMut,
     at: usize,
-    max_bytes: usize,
+    bounds: Bounds,
 }
 
 impl Inbox {
-    /// An empty inbox without a buffer; requests have at most `max_bytes`.
-    pub fn new(max_bytes: usize) -> Self {
-        Self { bytes: BytesMut::new(), at: 0, max_bytes }
+    /// An empty inbox without a buffer.
+    pub fn new(bounds: Bounds) -> Self {
+        Self { bytes: BytesMut::new(), at: 0, bounds }
+    }
+
+    /// Other bounds for the requests that are not taken out yet.
+    pub fn set_bounds(&mut self, bounds: Bounds) {
+        self.bounds = bounds;
     }
 
     /// Takes the next complete request out; give it back with [`Inbox::handled`].
@@ -170,8 +191,8 @@ impl Inbox {
         let Some(prefix) = rest.first_chunk::<PREFIX_LEN>() else { return Ok(None) };
         let claimed = i32::from_be_bytes(*prefix);
         match usize::try_from(claimed) {
-            Ok(size) if (REQUEST_MIN_BYTES..=self.max_bytes).contains(&size) => Ok(Some(size)),
-            _ => Err(FrameError { claimed, max_bytes: self.max_bytes }),
+            Ok(size) if (self.bounds.min_bytes..=self.bounds.max_bytes).contains(&size) => Ok(Some(size)),
+            _ => Err(FrameError { claimed, bounds: self.bounds }),
         }
     }
 }
@@ -185,6 +206,10 @@ fn thaw(bytes: Bytes) -> BytesMut {
 mod tests {
     use super::*;
 
+    fn up_to(max_bytes: usize) -> Bounds {
+        Bounds::of_requests(max_bytes, "socket.request.max.bytes")
+    }
+
     fn request(body: &[u8]) -> Vec<u8> {
         let mut bytes = (body.len() as i32).to_be_bytes().to_vec();
         bytes.extend_from_slice(body);
@@ -193,7 +218,7 @@ mod tests {
 
     #[test]
     fn requests_of_one_read_come_out_in_order_and_the_cut_one_waits() {
-        let mut inbox = Inbox::new(100);
+        let mut inbox = Inbox::new(up_to(100));
         inbox.buffer().extend_from_slice(&request(b"first---"));
         inbox.buffer().extend_from_slice(&request(b"second--"));
         inbox.buffer().extend_from_slice(&request(b"third---")[..7]);
@@ -210,7 +235,7 @@ mod tests {
 
     #[test]
     fn a_request_is_changed_in_place_when_nobody_holds_a_slice() {
-        let mut inbox = Inbox::new(100);
+        let mut inbox = Inbox::new(up_to(100));
         inbox.buffer().extend_from_slice(&request(b"0123456789"));
         let mut frame = inbox.next_frame().unwrap().unwrap();
         let before = frame.body().as_ptr();
@@ -232,7 +257,7 @@ mod tests {
 
     #[test]
     fn the_beginning_of_tls_is_told_from_a_length() {
-        let mut inbox = Inbox::new(100 << 20);
+        let mut inbox = Inbox::new(up_to(100 << 20));
         inbox.buffer().extend_from_slice(&[0x16, 0x03, 0x01, 0x02, 0x00]);
         assert!(inbox.next_frame().unwrap_err().to_string().starts_with("it speaks TLS"));
     }
@@ -240,9 +265,9 @@ mod tests {
     #[test]
     fn impossible_lengths_are_refused_before_a_buffer_grows() {
         for claimed in [-2, -1, 0, 7, 101, i32::MAX - 15] {
-            let mut inbox = Inbox::new(100);
+            let mut inbox = Inbox::new(up_to(100));
             inbox.buffer().extend_from_slice(&claimed.to_be_bytes());
-            assert_eq!(inbox.next_frame().unwrap_err(), FrameError { claimed, max_bytes: 100 });
+            assert_eq!(inbox.next_frame().unwrap_err(), FrameError { claimed, bounds: up_to(100) });
             assert!(inbox.wanted_bytes().is_err());
         }
     }

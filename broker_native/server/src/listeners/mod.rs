@@ -12,11 +12,13 @@ use serde::Deserialize;
 use self::handshakes::Handshakes;
 use pylog_security::principal::Principal;
 use pylog_security::protocol::SecurityProtocol;
+use pylog_security::sasl::Mechanism;
 use pylog_security::secret::Secret;
 use pylog_security::tls::principal::{MappingRules, peer_principal};
 use pylog_security::tls::server::ServerTls;
 use pylog_security::tls::{TlsError, TlsSettings};
 use pylog_settings::listener::Settings;
+use pylog_settings::sasl;
 
 /// A listener as Python wants it.
 #[derive(Debug, Clone, Deserialize)]
@@ -74,6 +76,17 @@ pub struct Listener {
     pub advertised_port: Option<u16>,
     /// What TLS needs; `None` where bytes are not encrypted.
     pub tls: Option<ListenerTls>,
+    /// How clients log in; `None` where they do not.
+    pub login: Option<Arc<LoginRules>>,
+}
+
+/// How clients log in at a listener.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoginRules {
+    /// By these mechanisms.
+    pub mechanisms: Vec<Mechanism>,
+    /// For so long at most; 0: for ever (`connections.max.reauth.ms`).
+    pub max_reauth_ms: i64,
 }
 
 /// What a listener with TLS has.
@@ -98,13 +111,34 @@ impl Listener {
     /// They cannot be used.
     pub fn new(spec: ListenerSpec) -> Result<Self, TlsError> {
         let ListenerSpec { name, protocol, advertised_host, advertised_port, settings, .. } = spec;
-        if protocol.has_sasl() {
-            let sentence = format!("The listener {name} has the protocol {protocol}, which brokers cannot serve yet: use SSL");
-            return Err(TlsError::Settings(sentence));
-        }
+        let login = login_rules(&name, protocol, &settings.sasl)?;
         let tls = protocol.is_encrypted().then(|| ListenerTls::new(&settings)).transpose()?;
-        Ok(Self { name, protocol, advertised_host, advertised_port, tls })
+        Ok(Self { name, protocol, advertised_host, advertised_port, tls, login })
     }
+}
+
+/// The login of a listener, where it has one. PLAIN is left out where everybody on the way could read the password.
+fn login_rules(
+    name: &str,
+    protocol: SecurityProtocol,
+    settings: &sasl::listener::Settings,
+) -> Result<Option<Arc<LoginRules>>, TlsError> {
+    if !protocol.has_sasl() {
+        return Ok(None);
+    }
+    let words = settings.sasl_enabled_mechanisms.split(',').map(str::trim).filter(|word| !word.is_empty());
+    let asked: Result<Vec<Mechanism>, _> = words.map(str::parse).collect();
+    let asked = asked.map_err(|error| TlsError::Settings(format!("sasl.enabled.mechanisms: {error}")))?;
+    let is_safe = |mechanism: &Mechanism| protocol.is_encrypted() || *mechanism != Mechanism::Plain;
+    let mechanisms: Vec<_> = asked.into_iter().filter(is_safe).collect();
+    if mechanisms.is_empty() {
+        let sentence = format!(
+            "The listener {name} has the protocol {protocol} and no mechanism for logins: name some by sasl.enabled.mechanisms; PLAIN is \
+             offered only by SASL_SSL, because it sends the password"
+        );
+        return Err(TlsError::Settings(sentence));
+    }
+    Ok(Some(Arc::new(LoginRules { mechanisms, max_reauth_ms: settings.connections_max_reauth_ms })))
 }
 
 impl ListenerTls {

@@ -16,17 +16,20 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep};
 
+use super::login::{self, Said};
+use super::session::{Next, Session};
 use super::transport::{NotAccepted, Transport};
 use crate::call::{Later, Origin, Outcome, Reply, poll_reply};
 use crate::dispatch::dispatch;
 use crate::handlers;
 use crate::io::budget::{BudgetShare, FREE_BYTES};
-use crate::io::frames::{FrameError, Inbox};
+use crate::io::frames::{Bounds, Frame, FrameError, Inbox};
 use crate::io::response_queue::{Answer, ResponseQueue};
 use crate::listeners::Listener;
 use crate::shared::Shared;
 use pylog_log::loggers::NETWORK;
 use pylog_log::{debug, warn};
+use pylog_security::principal::Principal;
 
 /// Requests of one connection that may wait for their answers; reading stops then.
 const PIPELINE_MAX: usize = 64;
@@ -89,6 +92,9 @@ enum Waiting {
 struct Connection {
     stream: Transport,
     from: Origin,
+    session: Session,
+    /// Until when the client must have logged in.
+    login_deadline: Option<Instant>,
     shared: Arc<Shared>,
     inbox: Inbox,
     /// What the request that is arriving holds of the budget.
@@ -109,13 +115,21 @@ struct Connection {
 
 /// Serves `stream` until it ends.
 pub async fn serve(stream: TcpStream, peer: SocketAddr, listener: Arc<Listener>, shared: Arc<Shared>) {
+    let accepted = Instant::now();
     let Ok(local) = stream.local_addr() else { return };
     let Some(stream) = open(stream, peer, &listener, &shared).await else { return };
-    let from = Origin { listener, local, peer, connection: CONNECTIONS.fetch_add(1, Ordering::Relaxed) };
-    let inbox = Inbox::new(shared.settings.socket_request_max_bytes);
+    let session = listener.login.as_ref().map_or_else(Session::open, |rules| Session::begun(Arc::clone(rules)));
+    let login_ms = shared.settings.sasl.sasl_login_deadline_ms;
+    let login_deadline = accepted + Duration::from_millis(login_ms).min(NEVER);
+    let Some(principal) = principal(&stream, peer, &listener, &shared) else { return };
+    let connection = CONNECTIONS.fetch_add(1, Ordering::Relaxed);
+    let from = Origin { listener, principal, local, peer, connection };
+    let inbox = Inbox::new(bounds(&session, &shared));
     let mut connection = Connection {
         stream,
         from,
+        login_deadline: session.is_before_login().then_some(login_deadline),
+        session,
         shared: Arc::clone(&shared),
         inbox,
         share: BudgetShare::default(),
@@ -155,6 +169,19 @@ async fn open(stream: TcpStream, peer: SocketAddr, listener: &Listener, shared: 
     }
 }
 
+/// Who the client is by its certificate; anonymous without one, and before a login. `None`: no rule is for its name, which the log has.
+fn principal(stream: &Transport, peer: SocketAddr, listener: &Listener, shared: &Shared) -> Option<Arc<Principal>> {
+    let found = match (&listener.tls, &listener.login) {
+        (Some(tls), None) => tls.principal(stream.peer_certificates()),
+        _ => Ok(Principal::anonymous()),
+    };
+    if let Err(why) = &found {
+        shared.metrics.refused.increment();
+        warn!(target: NETWORK, client = %peer.ip(), "closed the connection of {peer} to the listener {listener}: {why}");
+    }
+    found.ok().map(Arc::new)
+}
+
 impl Connection {
     async fn run(&mut self) -> End {
         match self.turns().await {
@@ -176,8 +203,10 @@ impl Connection {
                 return Ok(());
             }
             self.make_room().await?;
-            if let Some(deadline) = self.deadline.filter(|deadline| *deadline < idle.deadline()) {
-                idle.as_mut().reset(deadline);
+            for deadline in [self.deadline, self.login_deadline].into_iter().flatten() {
+                if deadline < idle.deadline() {
+                    idle.as_mut().reset(deadline);
+                }
             }
             let event = std::future::poll_fn(|cx| {
                 // The signal wakes this task once it was registered; later looks at the flag take no lock.
@@ -210,7 +239,11 @@ impl Connection {
     async fn handle(&mut self) -> Result<(), End> {
         while self.has_room() {
             let Some(mut frame) = self.inbox.next_frame()? else { break };
-            let outcome = dispatch(&self.shared, &self.from, &mut frame);
+            let Some(outcome) = self.outcome(&mut frame).await? else {
+                self.inbox.handled(frame);
+                (self.deadline, self.share) = (None, BudgetShare::default());
+                continue;
+            };
             self.inbox.handled(frame);
             self.deadline = None;
             let share = std::mem::take(&mut self.share);
@@ -232,6 +265,45 @@ impl Connection {
                 self.send().await?;
             }
         }
+        Ok(())
+    }
+
+    /// Has the request handled; `None` when it was one of a login, which is answered.
+    async fn outcome(&mut self, frame: &mut Frame) -> Result<Option<Outcome>, End> {
+        if !self.session.is_open() {
+            match self.session.next(&frame.body(), self.shared.clock.steady_ms()) {
+                Next::Serve => {}
+                Next::Refuse(why) => return Err(End::Refused(why)),
+                next => return self.log_in(next, frame).await.map(|()| None),
+            }
+        }
+        Ok(Some(dispatch(&self.shared, &self.from, frame)))
+    }
+
+    /// Serves a request of a login. Nothing else is handled meanwhile.
+    async fn log_in(&mut self, next: Next, frame: &Frame) -> Result<(), End> {
+        let deadline = self.login_deadline.unwrap_or_else(|| Instant::now() + NEVER);
+        let turn = login::turn(&mut self.session, &self.shared, &self.from, next, frame.body());
+        let said = tokio::select! {
+            said = turn => said.map_err(End::Refused)?,
+            () = tokio::time::sleep_until(deadline) => return Err(self.late()),
+        };
+        match said {
+            Said::GoOn(reply) => self.reply(reply)?,
+            Said::Over(reply) => {
+                // An answer that waits for an earlier one is not waited for: who fails is not served any more.
+                if self.waiting.is_empty() {
+                    self.reply(reply)?;
+                    self.send().await?;
+                }
+                return Err(End::Quiet);
+            }
+        }
+        if let Some(principal) = self.session.principal() {
+            self.from.principal = Arc::clone(principal);
+            self.login_deadline = None;
+        }
+        self.inbox.set_bounds(bounds(&self.session, &self.shared));
         Ok(())
     }
 
@@ -315,8 +387,12 @@ impl Connection {
         u64::try_from(idle_ms).map_or(NEVER, Duration::from_millis).min(NEVER)
     }
 
-    /// Why a request that did not arrive in time ends the connection.
+    /// Why a request or a login that did not arrive in time ends the connection.
     fn late(&self) -> End {
+        if self.login_deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+            let deadline_ms = self.shared.settings.sasl.sasl_login_deadline_ms;
+            return End::Refused(format!("it did not log in within {deadline_ms} ms (sasl.login.deadline.ms)"));
+        }
         let timeout_ms = self.shared.settings.socket_request_receive_timeout_ms;
         End::Refused(format!(
             "a request did not arrive within {timeout_ms} ms (socket.request.receive.timeout.ms)"
@@ -395,7 +471,8 @@ impl Connection {
     fn poll_idle(&self, cx: &mut Context<'_>, mut idle: Pin<&mut Sleep>) -> Poll<Event> {
         while idle.as_mut().poll(cx).is_ready() {
             let now = Instant::now();
-            if self.deadline.is_some_and(|deadline| deadline <= now) {
+            let deadlines = [self.deadline, self.login_deadline].into_iter().flatten();
+            if deadlines.clone().any(|deadline| deadline <= now) {
                 return Poll::Ready(Event::Late);
             }
             let since = if self.waiting.is_empty() { self.active } else { now };
@@ -403,7 +480,7 @@ impl Connection {
             if due <= now {
                 return Poll::Ready(Event::Idle);
             }
-            idle.as_mut().reset(self.deadline.map_or(due, |deadline| deadline.min(due)));
+            idle.as_mut().reset(deadlines.fold(due, Instant::min));
         }
         Poll::Pending
     }
@@ -423,6 +500,19 @@ impl Connection {
             }
             End::Io(error) => warn!(target: NETWORK, %client, "lost the connection of {peer}: {error}"),
         }
+    }
+}
+
+/// How long the next request may be.
+fn bounds(session: &Session, shared: &Shared) -> Bounds {
+    let before_login = || {
+        let most = shared.settings.sasl.sasl_server_max_receive_size;
+        Bounds::of_requests(most, "sasl.server.max.receive.size, before a login")
+    };
+    match (session.is_raw(), session.is_before_login()) {
+        (true, _) => Bounds { min_bytes: 0, ..before_login() },
+        (false, true) => before_login(),
+        (false, false) => Bounds::of_requests(shared.settings.socket_request_max_bytes, "socket.request.max.bytes"),
     }
 }
 

@@ -13,6 +13,7 @@ mod leading;
 mod leading_readers;
 mod limits;
 mod listeners;
+mod logins;
 mod long_poll;
 mod membership;
 mod middle;

@@ -1,0 +1,62 @@
+//! Settings of brokers about logins by SASL.
+use crate::declare::settings;
+
+settings! {
+    /// Settings of one broker.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Settings {
+        /// How long a broker waits before it tells a client that its login failed, and closes the connection.
+        "connection.failed.authentication.delay.ms" INT connection_failed_authentication_delay_ms: u64 = 100,
+            at_least(0), low();
+        /// How long a client may take from its connection to the end of its login. Then the connection is closed. Only
+        /// pylog has this setting.
+        "sasl.login.deadline.ms" INT sasl_login_deadline_ms: u64 = /* 30 s */ 30_000, at_least(1);
+        /// How far the clocks of the broker and of who makes tokens may differ.
+        "sasl.oauthbearer.clock.skew.seconds" INT sasl_oauthbearer_clock_skew_seconds: u32 = 30,
+            between(0, 86_400), low();
+        /// A token must be meant for one of these (its claim `aud`). None: a token must not say for whom it is.
+        "sasl.oauthbearer.expected.audience" LIST sasl_oauthbearer_expected_audience: String = String::new(), low();
+        /// Who must have made a token (its claim `iss`). Not set: anybody whose key is in the JWKS.
+        "sasl.oauthbearer.expected.issuer" STRING sasl_oauthbearer_expected_issuer: Option<String> = None, low();
+        /// The claim of a token that says what it may be used for. Only its form is checked.
+        "sasl.oauthbearer.scope.claim.name" STRING sasl_oauthbearer_scope_claim_name: String = "scope".to_owned(),
+            low();
+        /// The claim of a token that names the user.
+        "sasl.oauthbearer.sub.claim.name" STRING sasl_oauthbearer_sub_claim_name: String = "sub".to_owned(), low();
+        /// Largest request in bytes before a client has logged in. Kafka's default is 524288.
+        "sasl.server.max.receive.size" INT sasl_server_max_receive_size: usize = /* 64 KiB */ 64 << 10,
+            between(1_024, 65_536);
+    }
+    without_field {
+        /// The keys (JWKS) that the signatures of tokens are checked with: an https:// URL, or a file as file:///PATH.
+        /// Not set: no token is valid.
+        "sasl.oauthbearer.jwks.endpoint.url" STRING = None::<&str>;
+        /// How often the JWKS is read again.
+        "sasl.oauthbearer.jwks.endpoint.refresh.ms" LONG = /* 1 hour */ 3_600_000, at_least(1_000), low();
+        /// How long a broker waits after it could not read the JWKS, at first.
+        "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms" LONG = 100, at_least(1), low();
+        /// The same at most, after many times.
+        "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms" LONG = /* 10 s */ 10_000, at_least(1), low();
+    }
+}
+
+/// Settings of one listener.
+pub mod listener {
+    use crate::declare::settings;
+
+    settings! {
+        /// Settings of the logins at one listener.
+        #[derive(Debug, Clone, PartialEq)]
+        pub struct Settings {
+            /// How long a login lasts, at most. The client is told and logs in again before, over the same connection
+            /// (KIP-368); a connection without a new login is closed at its next request. 0: for ever, or as long as the
+            /// client's token.
+            "connections.max.reauth.ms" LONG connections_max_reauth_ms: i64 = 0, at_least(0), per_listener();
+            /// By which mechanisms clients may log in: SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER and PLAIN. PLAIN is
+            /// offered only where TLS protects it (SASL_SSL); it uses the passwords of SCRAM's users.
+            "sasl.enabled.mechanisms" LIST sasl_enabled_mechanisms: String = "SCRAM-SHA-256,SCRAM-SHA-512".to_owned(),
+                one_of(&["SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "PLAIN"], "Kerberos (GSSAPI) is not supported."),
+                per_listener();
+        }
+    }
+}
