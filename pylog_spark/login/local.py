@@ -72,7 +72,7 @@ def of_function(name: str, config: str) -> Token:
     function = _function(name)
     try:
         given = function(config)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  # the user's code
         raise TokenError(
             f"The function {name} gave no token: it raised {type(error).__name__}", retriable=True
         ) from None
@@ -92,7 +92,7 @@ def _function(name: str) -> Callable[[str], Any]:
     module, _, attribute = name.partition(":")
     try:
         found: Any = importlib.import_module(module)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  # the user's code
         raise TokenError(
             f"The module {module} of sasl.oauthbearer.token.provider cannot be imported here ({type(error).__name__}: {error}); "
             "it must be installed on the driver and on the executors"

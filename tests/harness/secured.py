@@ -26,6 +26,8 @@ from urllib.parse import parse_qs
 
 import pytest
 
+from pylog_spark.client import Admin, LogError
+from pylog_spark.client.admin import LATEST
 from pylog_spark.testing.process import free_port
 from tests.harness import certificates
 from tests.harness.certificates import Certificates
@@ -145,12 +147,28 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
         yield Secured(ports, made)
 
 
+def is_served(admin: Admin, topic: str, partitions: int) -> bool:
+    """Whether the leaders of a topic that was just made serve it."""
+    try:
+        admin.offsets([(topic, partition, LATEST) for partition in range(partitions)])
+    except LogError as error:
+        if error.kind != "UNKNOWN_TOPIC_OR_PARTITION":
+            raise
+        return False
+    return True
+
+
 def unsigned_token(user: str, lasts_s: float = 3600) -> str:
     """A token that nobody signed."""
     now = time.time()
     parts: list[dict[str, Any]] = [{"alg": "none"}, {"sub": user, "iat": now, "exp": now + lasts_s}]
     encoded = (base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode() for part in parts)
     return ".".join(encoded) + "."
+
+
+def give_token(user: str) -> tuple[str, float]:
+    """A function that `sasl.oauthbearer.token.provider` may name."""
+    return unsigned_token(user), time.time() + 3600
 
 
 class TokenServer:
