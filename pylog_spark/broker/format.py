@@ -162,6 +162,7 @@ def _store(data_dir: str | None, given: BrokerConfig) -> Iterator[Store]:
 
 
 def _added(registry: SecurityRegistry, given: BrokerConfig, level: int, user: FirstUser) -> str:
+    refused: Refusal = CONFLICT
     for _ in range(_TRIES):
         there = registry.users.get(user.name)
         if there is not None and user.mechanism in there.credentials:
@@ -170,9 +171,10 @@ def _added(registry: SecurityRegistry, given: BrokerConfig, level: int, user: Fi
         salted = user.salted_password or _salted(user, salt, user.iterations)
         change = Upsertion(user.name, user.mechanism.number, user.iterations, salt, salted)
         outcome = alter(registry.users, [], [change], limits(given))[user.name]
-        refused = outcome if isinstance(outcome, Refusal) else registry.commit([outcome], level)
-        if refused is None:
+        not_stored = outcome if isinstance(outcome, Refusal) else registry.commit([outcome], level)
+        if not_stored is None:
             return f"User {user.name} can log in by {user.mechanism.text}."
+        refused = not_stored
         if refused is not CONFLICT:
             break
     raise FormatError(f"User {user.name} cannot be made: {refused.message.rstrip('.')}.")

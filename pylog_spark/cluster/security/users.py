@@ -42,7 +42,8 @@ def alter(
     """
     outcomes: dict[str, Outcome] = {}
     count = len(users)
-    for change in [*deletions, *upsertions]:
+    changes: list[Deletion | Upsertion] = [*deletions, *upsertions]
+    for change in changes:
         before = outcomes.get(change.name)
         if isinstance(before, Refusal):
             continue
