@@ -74,6 +74,10 @@ class OneOf:
             return bool(value) and all(word in self.words for word in value)
         return value in self.words
 
+    def known(self, word: str) -> str:
+        """The word that `word` is in upper or lower case; `word` itself when it is none."""
+        return next((known for known in self.words if known.lower() == word.lower()), word)
+
     def __str__(self) -> str:
         text = f"one of {', '.join(self.words)}" if len(self.words) > 1 else f"{self.words[0]}"
         return f"{text} ({self.why})" if self.why else text
@@ -155,6 +159,8 @@ class Setting:
             value = _convert(self.type, text)
         except ValueError:
             raise ConfigError(f"{self.name}={text} is refused: it must be {_an(self.type)}{self._range()}.") from None
+        if isinstance(value, tuple) and isinstance(self.valid, OneOf):
+            value = tuple(map(self.valid.known, value))
         bound = _BOUNDS.get(self.type)
         if bound is not None and isinstance(value, int) and not -bound - 1 <= value <= bound:
             raise ConfigError(f"{self.name}={text} is refused: it does not fit {_an(self.type)}.")
@@ -222,7 +228,7 @@ def _convert(kind: Type, text: str) -> Value:
             raise ValueError(text)
         return int(text)
     if kind is Type.LIST:
-        return tuple(word.strip().lower() for word in text.split(",") if word.strip())
+        return tuple(word.strip() for word in text.split(",") if word.strip())
     return text
 
 
