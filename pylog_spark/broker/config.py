@@ -157,16 +157,23 @@ def log_config(broker: BrokerConfig, overrides: Mapping[str, Value], *, internal
     for setting in TOPIC_SETTINGS:
         if setting.native:
             value = topic_value(broker, setting, overrides)
-            resolved[setting.name] = ",".join(value) if isinstance(value, tuple) else value
+            resolved[setting.name] = native_value(value)
     resolved["compaction_roll_bytes"] = broker.number("log.cleaner.internal.roll.bytes") if internal else LONG_MAX
     return resolved
+
+
+def native_value(value: Value) -> bool | int | float | str | None:
+    """The value as the native half reads it: a list is one text."""
+    return ",".join(value) if isinstance(value, tuple) else value
 
 
 def native_settings(broker: BrokerConfig, cluster_id: str, inter_broker: str, client: Mapping[str, str]) -> str:
     """The JSON from which `NativeBroker` is built: every setting that it reads but those of listeners, the cluster id, the name of the
     listener over which brokers reach each other, and the settings of a `client` with which they do."""
     values: dict[str, Any] = {
-        setting.name: broker[setting.name] for setting in BROKER_SETTINGS if setting.native and not setting.per_listener
+        setting.name: native_value(broker[setting.name])
+        for setting in BROKER_SETTINGS
+        if setting.native and not setting.per_listener
     }
     given = {"cluster_id": cluster_id, "inter_broker": inter_broker, "inter_broker_client": client}
     return json.dumps({**values, **given, "clustered": broker.text("zookeeper.connect") is not None})

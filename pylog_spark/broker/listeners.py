@@ -21,7 +21,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from pylog_spark.broker.config import BROKER_SETTINGS, BrokerConfig
+from pylog_spark.broker.config import BROKER_SETTINGS, BrokerConfig, native_value
 from pylog_spark.broker.setting import ConfigError, Value
 from pylog_spark.cluster.model import Endpoint
 
@@ -175,7 +175,7 @@ def native_listeners(broker: BrokerConfig, listeners: Listeners) -> str:
             "advertised_host": host,
             "advertised_port": port or None,
             "settings": {
-                setting.name: broker.of_listener(one.name, setting.name)
+                setting.name: native_value(broker.of_listener(one.name, setting.name))
                 for setting in BROKER_SETTINGS
                 if setting.native and setting.per_listener
             },

@@ -26,6 +26,7 @@ from pylog_spark.broker import config, native_log, partitions, requests
 from pylog_spark.broker.clustered import ChangeQueue, Clustered, agreed_cluster_id, connect
 from pylog_spark.broker.config import BrokerConfig
 from pylog_spark.broker.foreign import belongs_to_kafka, sentence_for_kafka
+from pylog_spark.broker.jwks import JwksError, JwksReader, source_of
 from pylog_spark.broker.listeners import Listeners, address, inter_broker_client, native_listeners, read_listeners
 from pylog_spark.broker.loggers import serving_as
 from pylog_spark.broker.membership import MembershipError
@@ -44,6 +45,8 @@ _EVENT_WAIT_MS = 60_000
 CLOSE_TIMEOUT_MS = 30_000
 #: The native server's request when it cannot write a log that it leads, and others could lead it.
 STORAGE_FAILED = "storage_failed"
+#: Its request when a token names a key that it does not know.
+READ_KEYS = "read_keys"
 # Seconds before topics are opened again that could not be opened, mostly because no file descriptor was left.
 _OPEN_AGAIN_S = 5.0
 # Pause of the control loop after an error, which may repeat.
@@ -75,14 +78,12 @@ class Broker:
         started = time.perf_counter()
         self.data_dir = os.path.abspath(data_dir)
         self.node_id = given.number("node.id")
-        self._native_error = NativeError
-        self._closing = threading.Event()
-        self._pid = os.getpid()
+        self._native_error, self._open_again_at = NativeError, 0.0
+        self._closing, self._pid = threading.Event(), os.getpid()
         self._cluster: Clustered | None = None
         self.failure: str | None = None
         self._on_failure: Callable[[], None] = lambda: None
-        self._open_again_at = 0.0
-        shared = given.text("zookeeper.connect") is not None
+        shared, keys = given.text("zookeeper.connect") is not None, source_of(given)
         changes = ChangeQueue() if shared else None
         try:
             if belongs_to_kafka(self.data_dir):
@@ -106,6 +107,7 @@ class Broker:
         except (StoreError, DocumentError, MembershipError) as error:
             store.close()
             raise BrokerError(str(error)) from error
+        self._jwks = JwksReader(keys, self._native.apply_jwks, NativeError, self.node_id)
         try:
             self._registry = TopicRegistry(store, self._native, broker, NativeError, shared=shared)
             if changes is not None:
@@ -123,10 +125,12 @@ class Broker:
                 if known_id is None:
                     store.compare_and_set(documents.CLUSTER, documents.encode_cluster(self.cluster_id), 0)
                 self._registry.start()
+            self._jwks.start()
             self.listeners = listeners.bound(self._native.listen(native_listeners(broker, listeners)))
             if self._cluster is not None:
                 self._cluster.join(self.listeners)
-        except (NativeError, StoreError, DocumentError, ConfigError, MembershipError) as error:
+        except (NativeError, StoreError, DocumentError, ConfigError, JwksError, MembershipError) as error:
+            self._jwks.close()
             # What kept it from starting, such as a full disk, may well keep it from closing: the first error is the cause.
             with contextlib.suppress(NativeError):
                 self._native.close(CLOSE_TIMEOUT_MS)
@@ -192,6 +196,7 @@ class Broker:
             # Only the control loop may leave the cluster.
             self._native.wake()
             self._thread.join(CLOSE_TIMEOUT_MS / 1000)
+        self._jwks.close()
         failure: Exception | None = None
         try:
             self._native.close(CLOSE_TIMEOUT_MS)
@@ -250,6 +255,10 @@ class Broker:
         request = json.loads(request_json)
         if self._cluster is not None and kind in partitions.HANDLERS:
             self._cluster.answer(event_id, kind, request)
+            return
+        if kind == READ_KEYS:
+            self._jwks.hurry()
+            self._native.complete(event_id, "{}")
             return
         if self._cluster is not None and kind == STORAGE_FAILED:
             self._hand_over(self._cluster, request["reason"])

@@ -28,7 +28,8 @@ _LOOK_S = 1.0
 @click.option("--brokers", "-n", default=3, show_default=True, type=click.IntRange(1, 16), help="How many brokers.")
 @click.option("--config", "-c", "settings", cls=SettingOption, owners=["broker"],
               help="A setting of every broker by Kafka's name. Repeatable.")  # fmt: skip
-def start(directory: str, brokers: int, settings: list[tuple[str, str]]) -> None:
+@click.option("--tls", is_flag=True, help="Speak TLS only, with throw-away certificates in DIR/tls; clients show one, too.")
+def start(directory: str, brokers: int, settings: list[tuple[str, str]], tls: bool) -> None:
     """Run ZooKeeper and some brokers on this machine, until Ctrl-C."""
     from pylog_spark.testing.local_cluster import LocalCluster
     from pylog_spark.testing.process import ProcessError
@@ -38,7 +39,7 @@ def start(directory: str, brokers: int, settings: list[tuple[str, str]]) -> None
         "zookeeper_session_timeout_ms": 6_000,
         **{name.replace(".", "_"): text for name, text in settings},
     }
-    cluster = LocalCluster(directory, brokers, synced=True, **given)
+    cluster = LocalCluster(directory, brokers, synced=True, tls=tls, **given)
     try:
         cluster.start()
     except ProcessError as error:
@@ -48,6 +49,8 @@ def start(directory: str, brokers: int, settings: list[tuple[str, str]]) -> None
             f"broker {broker.broker_id}: {broker.bootstrap_servers}, pid {broker.pid}, data in {broker.data_dir}"
         )
     click.echo(f"ZooKeeper: {cluster.zookeeper.address}, pid {cluster.zookeeper.pid}")
+    if tls:
+        click.echo(f"settings of clients, for --command-config: {cluster.client_properties()}")
     click.echo(
         f"pylog cluster ready on {cluster.bootstrap_servers} (Ctrl-C stops it; it starts again from {directory})"
     )

@@ -35,9 +35,9 @@ class LocalBroker(Server):
         Names of several listeners and their protocols, such as ``{"INSIDE": "PLAINTEXT", "OUTSIDE": "SSL"}``. The first one has `port`
         and is what `bootstrap_servers` names; the others take free ports and keep them, see `address_of`. Without it there is one
         called PLAINTEXT.
-    tls : bool
-        Let its only listener be SSL with throw-away certificates, which are made beside the data directory (``<data_dir>-tls``);
-        `client_settings` has what clients need.
+    tls : bool or Certificates
+        Have throw-away certificates, and one listener, which is SSL, where `listeners` does not say otherwise. True: they are made beside
+        the data directory (``<data_dir>-tls``). `client_settings` has what clients need.
     **settings
         The broker's settings by Kafka's names, with underscores: ``num_partitions=4``.
 
@@ -55,12 +55,12 @@ class LocalBroker(Server):
         *,
         port: int = 0,
         listeners: Mapping[str, str] | None = None,
-        tls: bool = False,
+        tls: bool | Certificates = False,
         **settings: object,
     ) -> None:
         super().__init__("The broker")
         self.data_dir = os.path.abspath(os.fspath(data_dir))
-        self.certificates = Certificates(f"{self.data_dir}-tls") if tls else None
+        self.certificates = Certificates(f"{self.data_dir}-tls") if tls is True else tls or None
         self._protocols = dict(listeners or ({"SSL": "SSL"} if tls else {"PLAINTEXT": "PLAINTEXT"}))
         self._ports = dict.fromkeys(self._protocols, 0)
         self.port = port
@@ -88,9 +88,14 @@ class LocalBroker(Server):
 
     @property
     def client_settings(self) -> dict[str, str]:
-        """What a client needs to reach the first listener, by Kafka's names: the address, and with `tls` the certificates that it trusts."""
-        secure = self.certificates.client_settings() if self.certificates is not None else {}
-        return {"bootstrap.servers": self.bootstrap_servers, **secure}
+        """What a client needs to reach the first listener, by Kafka's names: the address, and with TLS the certificates that it trusts."""
+        return {"bootstrap.servers": self.bootstrap_servers, **self.security_settings}
+
+    @property
+    def security_settings(self) -> dict[str, str]:
+        """The same without the address."""
+        is_encrypted = next(iter(self._protocols.values())) == "SSL"
+        return self.certificates.client_settings("client") if self.certificates is not None and is_encrypted else {}
 
     @property
     def broker_id(self) -> int:

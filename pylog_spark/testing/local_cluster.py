@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from pylog_spark.results.decoding import all_decoded, decoded
 from pylog_spark.results.topics import ClusterDescription, PartitionDescription, TopicDescription
+from pylog_spark.testing.certificates import Certificates
 from pylog_spark.testing.local_broker import LocalBroker
 from pylog_spark.testing.process import ProcessError
 from pylog_spark.testing.zookeeper import ZooKeeper
@@ -66,6 +67,9 @@ class LocalCluster:
         The number of brokers.
     racks : sequence of str, optional
         The rack of each broker.
+    tls : bool
+        Have throw-away certificates that all brokers trust, in the directory ``tls``, and listeners with SSL where the setting ``listeners``
+        (as `LocalBroker` has it) does not say otherwise; brokers show each other their certificates.
     synced : bool
         The parameter `synced` of the cluster's own `ZooKeeper`.
     zookeeper : ZooKeeper, optional
@@ -92,6 +96,7 @@ class LocalCluster:
         brokers: int = 3,
         *,
         racks: Iterable[str] | None = None,
+        tls: bool = False,
         synced: bool = False,
         zookeeper: ZooKeeper | None = None,
         chroot: str = "/pylog",
@@ -103,13 +108,14 @@ class LocalCluster:
         self.zookeeper = zookeeper or ZooKeeper(self.dir / "zookeeper", port=_kept_port(self.dir, 0), synced=synced)
         quick = {**_QUICK, **dict.fromkeys(_FACTORS, min(3, brokers)), **dict.fromkeys(_IN_SYNC, min(2, brokers))}
         placed = list(racks or [])
+        secure = {"tls": Certificates(self.dir / "tls").made(), "ssl_client_auth": "required"} if tls else {}
         self.brokers = [
             LocalBroker(
                 self.dir / f"broker-{number}",
                 port=_kept_port(self.dir, number),
                 node_id=number,
                 **({"broker_rack": placed[number - 1]} if placed else {}),
-                **{**quick, **settings},
+                **{**quick, **secure, **settings},
             )
             for number in range(1, brokers + 1)
         ]
@@ -118,6 +124,13 @@ class LocalCluster:
     def bootstrap_servers(self) -> str:
         """The addresses that clients connect to: all brokers, separated by commas."""
         return ",".join(broker.bootstrap_servers for broker in self.brokers)
+
+    def client_properties(self) -> Path:
+        """Write what a client needs beside the addresses into a file, as Kafka's tools take it (``--command-config``); give its path."""
+        path = self.dir / "client.properties"
+        secure = self.brokers[0].security_settings
+        path.write_text("".join(f"{name}={value}\n" for name, value in secure.items()), encoding="utf-8")
+        return path
 
     @property
     def zookeeper_connect(self) -> str:
@@ -205,7 +218,7 @@ class LocalCluster:
         """The partitions of some topics, or of all, by topic and number, as one of these brokers describes them."""
         from pylog_spark._native import Client
 
-        client = Client({"bootstrap.servers": bootstrap_servers, "default.api.timeout.ms": "5000"})
+        client = Client(self._reached(bootstrap_servers))
         try:
             described = all_decoded(TopicDescription, client.describe_topics(topics))
             return {
@@ -223,7 +236,7 @@ class LocalCluster:
         """Give the broker that is the controller now; None while there is none."""
         from pylog_spark._native import Client
 
-        client = Client({"bootstrap.servers": ",".join(self._asked()), "default.api.timeout.ms": "5000"})
+        client = Client(self._reached(",".join(self._asked())))
         try:
             number = decoded(ClusterDescription, client.describe_cluster()).controller_id
         finally:
@@ -285,7 +298,7 @@ class LocalCluster:
 
         running = [broker for broker in self.brokers if broker.running]
         for broker in running:
-            client = Client({"bootstrap.servers": broker.bootstrap_servers, "default.api.timeout.ms": "5000"})
+            client = Client(self._reached(broker.bootstrap_servers))
             try:
                 known = decoded(ClusterDescription, client.describe_cluster())
             finally:
@@ -293,6 +306,11 @@ class LocalCluster:
             if len(known.brokers) < len(running) or known.controller_id == -1:
                 return False
         return True
+
+    def _reached(self, bootstrap_servers: str) -> dict[str, str]:
+        """The settings of a client of these brokers."""
+        secure = self.brokers[0].security_settings
+        return {"default.api.timeout.ms": "5000", **secure, "bootstrap.servers": bootstrap_servers}
 
     def _asked(self) -> list[str]:
         """The addresses of the brokers that answer."""

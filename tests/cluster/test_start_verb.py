@@ -54,3 +54,15 @@ def test_a_wrong_setting_is_reported_before_anything_is_left_running(tmp_path):
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 1
     assert "did you mean num.partitions" in errors
+
+
+def test_with_tls_it_says_where_clients_find_their_settings(tmp_path):
+    process = started(tmp_path / "c", "--brokers", "2", "--tls")
+    try:
+        servers = ready_servers(process)
+        command = [sys.executable, "-m", "pylog_spark", "topic", "create", "t", "--bootstrap-server", servers]
+        subprocess.run([*command, "--command-config", str(tmp_path / "c" / "client.properties")], check=True, timeout=60)
+        assert "stopped" in stopped(process)
+    finally:
+        if process.poll() is None:
+            stopped(process)

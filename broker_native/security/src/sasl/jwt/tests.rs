@@ -118,6 +118,7 @@ fn what_a_token_says_of_its_algorithm_is_not_believed() {
     {
         assert_eq!(refused(json!({"alg": alg, "kid": kid})), TokenError::UnknownKey(kid.into()));
     }
+    assert!(validator.has_missed() && !validator.has_missed());
     // Two keys could have made this one.
     assert_eq!(refused(json!({"alg": "PS256"})), TokenError::NoKey);
     assert!(matches!(refused(json!({"alg": "ES256", "kid": "ec", "crit": ["x"]})), TokenError::Malformed(_)));

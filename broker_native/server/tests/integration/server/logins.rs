@@ -1,6 +1,5 @@
 //! Logins by SASL: who is let in, what is taken before, how a failure is told, and when a login ends.
 use std::io::Write;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pylog_security::protocol::SecurityProtocol;
@@ -9,7 +8,6 @@ use pylog_security::sasl::{Login, Mechanism};
 use pylog_security::secret::Secret;
 use pylog_server::listeners::{Listener, ListenerSpec};
 use pylog_server::settings::Settings;
-use pylog_storage::RealDisk;
 use pylog_wire::messages::{
     ApiVersionsRequest, MetadataRequest, SaslAuthenticateRequest, SaslAuthenticateResponse, SaslHandshakeRequest,
     SaslHandshakeResponse,
@@ -33,7 +31,7 @@ fn broker_with(spec: ListenerSpec, change: impl FnOnce(&mut Settings)) -> Broker
     let mut settings = Settings::default();
     settings.sasl.connection_failed_authentication_delay_ms = 1;
     change(&mut settings);
-    let broker = Broker::at(spec, Arc::new(RealDisk), settings);
+    let broker = Broker::listening(spec, settings);
     let encoded = |bytes: &[u8]| {
         use base64::Engine;
         base64::engine::general_purpose::STANDARD.encode(bytes)

@@ -32,8 +32,8 @@ pub struct Broker {
     pub dir: tempfile::TempDir,
     pub clock: Arc<SettableClock>,
     disk: Arc<dyn Disk>,
-    settings: Settings,
     listener: ListenerSpec,
+    settings: Settings,
 }
 
 /// The first id that no broker of a cluster was given.
@@ -117,17 +117,17 @@ impl Clock for SettableClock {
 
 fn open(
     dir: &std::path::Path,
+    listener: ListenerSpec,
     settings: Settings,
     disk: &Arc<dyn Disk>,
     clock: &Arc<SettableClock>,
     decisions: &Arc<Decisions>,
-    listener: &ListenerSpec,
 ) -> (Arc<Server>, u16) {
     let (disk, clock) = (Arc::clone(disk), Arc::clone(clock) as _);
     let server = Server::open(disk, clock, dir, settings, Arc::clone(decisions) as _).unwrap();
     let server = Arc::new(server);
     *decisions.server.lock().unwrap() = Arc::downgrade(&server);
-    let port = server.listen(vec![listener.clone()]).unwrap()[0];
+    let port = server.listen(vec![listener]).unwrap()[0];
     (server, port)
 }
 
@@ -142,24 +142,27 @@ impl Broker {
 
     /// On another disk than that of this machine.
     pub fn on(disk: Arc<dyn Disk>, settings: Settings) -> Self {
-        Self::at(ListenerSpec::plaintext("127.0.0.1", 0), disk, settings)
+        Self::opened(disk, ListenerSpec::plaintext("127.0.0.1", 0), settings)
     }
 
-    /// With another listener than a plain one.
-    pub fn at(listener: ListenerSpec, disk: Arc<dyn Disk>, settings: Settings) -> Self {
+    /// With another listener.
+    pub fn listening(listener: ListenerSpec, settings: Settings) -> Self {
+        Self::opened(Arc::new(RealDisk), listener, settings)
+    }
+
+    fn opened(disk: Arc<dyn Disk>, listener: ListenerSpec, settings: Settings) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let decisions = Arc::new(Decisions::default());
         let clock = Arc::default();
-        let (server, port) = open(dir.path(), settings.clone(), &disk, &clock, &decisions, &listener);
-        Self { server, port, decisions, dir, clock, disk, settings, listener }
+        let (server, port) = open(dir.path(), listener.clone(), settings.clone(), &disk, &clock, &decisions);
+        Self { server, port, decisions, dir, clock, disk, listener, settings }
     }
 
     /// Stops it and starts it anew on its data, at another port.
     pub fn restart(&mut self) {
         self.server.close(Duration::from_secs(5)).unwrap();
-        let settings = self.settings.clone();
         (self.server, self.port) =
-            open(self.dir.path(), settings, &self.disk, &self.clock, &self.decisions, &self.listener);
+            open(self.dir.path(), self.listener.clone(), self.settings.clone(), &self.disk, &self.clock, &self.decisions);
     }
 
     /// The bytes of partition 0's log.
