@@ -110,7 +110,7 @@ def test_quotas_are_set_listed_and_removed(pylog):
     ("words", "code", "sentence"),
     [
         (("producer_byte_rate=1",), 2, "Whose quotas?"),
-        (("producer_byte_rate",), 2, "'producer_byte_rate' is not QUOTA=NUMBER"),
+        (("producer_byte_rate", "--user", "a"), 2, "'producer_byte_rate' is not QUOTA=NUMBER"),
         (("producer_byte_rate=1", "--user", "a", "--default-user"), 2, "exclude each other"),
         (("producer_byte_rate=0", "--user", "a"), 1, "Quota producer_byte_rate must be greater than 0"),
         (("speed=1", "--user", "a"), 1, "Invalid configuration key speed"),
