@@ -37,11 +37,24 @@ class Bench:
     _brokers: dict[str, Broker] = field(default_factory=dict)
     _sessions: dict[str, SparkSide] = field(default_factory=dict)
     _topics: set[str] = field(default_factory=set)
+    _at_the_end: list[Callable[[], None]] = field(default_factory=list)
     _serial: int = 0
+
+    # One run has one; what is kept for it is found by it.
+    __hash__ = object.__hash__
 
     def records(self, number: int) -> int:
         """`number` of records, scaled."""
         return max(PARTITIONS, int(number * self.scale))
+
+    def new_name(self) -> str:
+        """A name that no topic has."""
+        self._serial += 1
+        return f"bench-{self._serial}"
+
+    def when_closed(self, close: Callable[[], None]) -> None:
+        """Call `close` when the run is over."""
+        self._at_the_end.append(close)
 
     def fresh_folder(self, side: str) -> Path:
         """An empty folder for a broker of its own."""
@@ -65,8 +78,7 @@ class Bench:
 
     def new_topic(self, side: str, partitions: int = PARTITIONS) -> str:
         """Create an empty topic."""
-        self._serial += 1
-        topic = f"bench-{self._serial}"
+        topic = self.new_name()
         create_topic(self.broker(side).bootstrap_servers, topic, partitions)
         return topic
 
@@ -99,6 +111,8 @@ class Bench:
             session.close()
         for broker in self._brokers.values():
             broker.stop()
+        for close in self._at_the_end:
+            close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 

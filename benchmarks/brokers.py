@@ -38,13 +38,14 @@ class Broker(Protocol):
 class PylogBroker:
     """`pylog broker` as a user starts it, over `folder`."""
 
-    def __init__(self, folder: Path, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(self, folder: Path, settings: Mapping[str, str] | None = None, listen: str | None = None) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self.data_dir = folder / "data"
         words = {**_AS_THE_PEER, **(settings or {})}
         self._settings = [word for pair in words.items() for word in ("--config", "=".join(pair))]
-        self._port = free_port()
+        self._port = int(listen.split(",")[0].rpartition(":")[2]) if listen else free_port()
+        self._listen = listen or self.bootstrap_servers
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -61,7 +62,7 @@ class PylogBroker:
         command = [str(Path(sys.executable).parent / "pylog"), "broker", "--data-dir", str(self.data_dir)]
         with open(self._folder / "broker.log", "ab") as log:
             self._process = subprocess.Popen(
-                [*command, "--listen", self.bootstrap_servers, *self._settings],
+                [*command, "--listen", self._listen, *self._settings],
                 stdout=log,
                 stderr=log,
                 stdin=subprocess.DEVNULL,
@@ -78,3 +79,20 @@ class PylogBroker:
 def make_broker(side: str, folder: Path, settings: Mapping[str, str] | None = None) -> Broker:
     """A stopped broker of `side` with its own folder and settings beside the defaults."""
     return KafkaBroker(folder, settings) if side == "kafka" else PylogBroker(folder, settings)
+
+
+def make_tls_broker(side: str, folder: Path, key_and_certificate: str) -> tuple[Broker, str, str]:
+    """A stopped broker of `side` with a plain listener and one with TLS, and the addresses of both."""
+    plain, tls = (f"127.0.0.1:{free_port()}" for _ in range(2))
+    listen = f"PLAINTEXT://{plain},SSL://{tls}"
+    settings = {"ssl.keystore.type": "PEM", "ssl.keystore.location": key_and_certificate}
+    if side == "pylog":
+        return PylogBroker(folder, settings, listen), plain, tls
+    controller = f"127.0.0.1:{free_port()}"
+    settings |= {
+        "controller.quorum.voters": f"1@{controller}",
+        "listeners": f"{listen},CONTROLLER://{controller}",
+        "advertised.listeners": listen,
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SSL:SSL,CONTROLLER:PLAINTEXT",
+    }
+    return KafkaBroker(folder, settings, port=int(plain.rpartition(":")[2])), plain, tls

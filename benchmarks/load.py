@@ -116,9 +116,10 @@ def count(bootstrap_servers: str, topic: str) -> int:
         consumer.close()
 
 
-def consume(bootstrap_servers: str, topic: str, records: int) -> float:
+def consume(bootstrap_servers: str, topic: str, records: int, settings: dict[str, object] | None = None) -> float:
     """Consume `records` of `topic` from its beginning; seconds it took."""
-    consumer = _consumer(bootstrap_servers, {"fetch.message.max.bytes": 1_048_576, "queued.min.messages": 100_000})
+    fixed = {"fetch.message.max.bytes": 1_048_576, "queued.min.messages": 100_000}
+    consumer = _consumer(bootstrap_servers, {**fixed, **(settings or {})})
     try:
         consumer.assign(_assignment(consumer, topic))
         started = time.perf_counter()

@@ -5,7 +5,7 @@ Each row can run alone.
 
 from functools import partial
 
-from benchmarks import clusters, failover, measures, streams
+from benchmarks import clusters, failover, measures, secured, streams
 from benchmarks.coordination import commits, transactions
 from benchmarks.row import Row, at_most, ratio_at_least, ratio_at_most
 
@@ -95,6 +95,23 @@ _SPARK_ROWS = (
         partial(measures.spark_write, records=3_000_000, value_bytes=100)),
 )  # fmt: skip
 
+_TLS_ROWS = (
+    Row("tls-produce", "produce 200 B over TLS, full batches", "CPU s/M", False, ratio_at_most(0.5),
+        partial(secured.produce_cpu, records=3_000_000, value_bytes=200, settings=_FULL)),
+    Row("tls-produce-1kb", "produce 1 kB over TLS, full batches", "CPU s/M", False, ratio_at_most(0.5),
+        partial(secured.produce_cpu, records=600_000, value_bytes=1_000, settings=_FULL)),
+    Row("tls-consume-200b", "consume 200 B over TLS", "CPU s/M", False, ratio_at_most(0.5),
+        partial(secured.consume_cpu, records=3_000_000, value_bytes=200)),
+    Row("tls-consume-1kb", "consume 1 kB over TLS", "CPU s/M", False, ratio_at_most(0.5),
+        partial(secured.consume_cpu, records=1_000_000, value_bytes=1_000)),
+    Row("tls-connect", "connections with TLS, one by one", "1/s", True, ratio_at_least(1.0),
+        partial(secured.connections, number=300, figure="rate")),
+    Row("tls-connect-cpu", "a connection with TLS", "CPU ms", False, ratio_at_most(0.5),
+        partial(secured.connections, number=300, figure="cpu")),
+    Row("tls-read-100b", "Spark batch read 100 B over TLS, all columns", "M rows/s", True, ratio_at_least(2.5),
+        partial(secured.spark_read, records=4_000_000, value_bytes=100)),
+)  # fmt: skip
+
 _STREAM_ROWS = (
     *(
         Row(f"floor-{partitions}", f"micro-batch of few records, {partitions} partitions", "ms", False, ratio_at_most(1.0),
@@ -150,5 +167,5 @@ _CLUSTER_ROWS = (
 )  # fmt: skip
 
 ROWS: tuple[Row, ...] = (
-    _BROKER_ROWS + _COMPRESSED_ROWS + _COORDINATION_ROWS + _SPARK_ROWS + _STREAM_ROWS + _CLUSTER_ROWS
+    _BROKER_ROWS + _COMPRESSED_ROWS + _COORDINATION_ROWS + _SPARK_ROWS + _TLS_ROWS + _STREAM_ROWS + _CLUSTER_ROWS
 )

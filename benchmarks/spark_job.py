@@ -49,6 +49,7 @@ def read(spark: SparkSession, side: str, job: dict[str, Any]) -> None:
         reader = reader.options(rows=job["rows"], bytes=job["bytes"], tasks=_TASKS)
     else:
         reader = reader.option("kafka.bootstrap.servers", job["bootstrap"]).option("subscribe", job["topic"])
+    reader = reader.options(**job.get("options", {}))
     if job["columns"] == "value" and side != "kafka":
         reader = reader.schema("value binary")
     frame: DataFrame = reader.load()

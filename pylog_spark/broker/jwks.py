@@ -68,7 +68,9 @@ class Source:
         try:
             content = self._of_file() if self.is_file else self._of_server()
         except (OSError, http.client.HTTPException, ValueError) as error:
-            raise JwksError(f"The keys that tokens are checked with cannot be read from {self.shown}: {error}") from None
+            raise JwksError(
+                f"The keys that tokens are checked with cannot be read from {self.shown}: {error}"
+            ) from None
         if len(content) > BYTES_MAX:
             raise JwksError(f"What {self.shown} gives is larger than {BYTES_MAX} bytes: it cannot be a JWKS.")
         try:
@@ -122,7 +124,9 @@ def source_of(broker: BrokerConfig) -> Source | None:
     except ValueError:
         known = False
     if not known:
-        raise ConfigError(f"{URL} is refused: give an https:// URL, or a file as file:///PATH (http:// only to this machine).")
+        raise ConfigError(
+            f"{URL} is refused: give an https:// URL, or a file as file:///PATH (http:// only to this machine)."
+        )
     return Source(
         url,
         broker.number("sasl.oauthbearer.jwks.endpoint.refresh.ms") / 1000,
@@ -137,7 +141,9 @@ class JwksReader:
     `apply` hands a JWKS to the native server, from that thread, and raises `refused` for one that it does not take.
     """
 
-    def __init__(self, source: Source | None, apply: Callable[[str], None], refused: type[Exception], node_id: int) -> None:
+    def __init__(
+        self, source: Source | None, apply: Callable[[str], None], refused: type[Exception], node_id: int
+    ) -> None:
         self._source = source
         self._apply = apply
         self._refused = refused

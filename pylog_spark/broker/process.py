@@ -335,9 +335,7 @@ def start_broker(
     return open_broker(data_dir, given, allow_plaintext)
 
 
-def open_broker(
-    data_dir: str | os.PathLike[str], settings: Iterable[tuple[str, str]], allow_plaintext: bool
-) -> Broker:
+def open_broker(data_dir: str | os.PathLike[str], settings: Iterable[tuple[str, str]], allow_plaintext: bool) -> Broker:
     """Start a broker as `start_broker` does, with settings as (Kafka's name, text), its addresses among them."""
     given = config.broker_config([*settings, *([("allow.plaintext.listeners", "true")] if allow_plaintext else [])])
     listeners = read_listeners(given)

@@ -201,9 +201,15 @@ def test_aiokafka_writes_and_reads(broker, issuer, mechanism):
 @pytest.mark.parametrize("mechanism", PASSWORD_MECHANISMS)
 def test_kcat_lists_topics(broker, mechanism):
     settings = librdkafka(broker, mechanism)
-    options = [word for name, value in settings.items() for word in ("-X", f"{name}={value}") if name != "bootstrap.servers"]
+    options = [
+        word for name, value in settings.items() for word in ("-X", f"{name}={value}") if name != "bootstrap.servers"
+    ]
     done = subprocess.run(
-        ["kcat", "-L", "-b", settings["bootstrap.servers"], *options], capture_output=True, text=True, timeout=60, check=False
+        ["kcat", "-L", "-b", settings["bootstrap.servers"], *options],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert 'topic "t"' in done.stdout

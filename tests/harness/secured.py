@@ -26,6 +26,8 @@ from urllib.parse import parse_qs
 
 import pytest
 
+from pylog_spark.client import Admin, LogError
+from pylog_spark.client.admin import LATEST
 from pylog_spark.testing.process import free_port
 from tests.harness import certificates
 from tests.harness.certificates import Certificates
@@ -44,14 +46,12 @@ _PROTOCOLS = {
 }
 _MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 _LOGIN_MODULES = "org.apache.kafka.common.security"
-_UNSECURED_VALIDATOR = (
-    f"{_LOGIN_MODULES}.oauthbearer.internals.unsecured.OAuthBearerUnsecuredValidatorCallbackHandler"
-)
+_UNSECURED_VALIDATOR = f"{_LOGIN_MODULES}.oauthbearer.internals.unsecured.OAuthBearerUnsecuredValidatorCallbackHandler"
 
 
 def jaas(module: str, **options: str) -> str:
     """A value of sasl.jaas.config, quoted as Java wants it."""
-    quoted = ("{}=\"{}\"".format(name, text.replace("\\", "\\\\").replace('"', '\\"')) for name, text in options.items())
+    quoted = ('{}="{}"'.format(name, text.replace("\\", "\\\\").replace('"', '\\"')) for name, text in options.items())
     return f"{_LOGIN_MODULES}.{module} required {' '.join(quoted)};"
 
 
@@ -116,7 +116,7 @@ def _settings(ports: dict[str, int], folder: Certificates) -> dict[str, str]:
             for scram in ("scram-sha-256", "scram-sha-512"):
                 settings[f"{prefix}.{scram}.sasl.jaas.config"] = f"{_LOGIN_MODULES}.scram.ScramLoginModule required;"
             settings[f"{prefix}.oauthbearer.sasl.jaas.config"] = (
-                f"{_LOGIN_MODULES}.oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub=\"broker\";"
+                f'{_LOGIN_MODULES}.oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="broker";'
             )
             settings[f"{prefix}.oauthbearer.sasl.server.callback.handler.class"] = _UNSECURED_VALIDATOR
     for mechanism in _MECHANISMS:
@@ -147,12 +147,28 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
         yield Secured(ports, made)
 
 
+def is_served(admin: Admin, topic: str, partitions: int) -> bool:
+    """Whether the leaders of a topic that was just made serve it."""
+    try:
+        admin.offsets([(topic, partition, LATEST) for partition in range(partitions)])
+    except LogError as error:
+        if error.kind != "UNKNOWN_TOPIC_OR_PARTITION":
+            raise
+        return False
+    return True
+
+
 def unsigned_token(user: str, lasts_s: float = 3600) -> str:
     """A token that nobody signed."""
     now = time.time()
     parts: list[dict[str, Any]] = [{"alg": "none"}, {"sub": user, "iat": now, "exp": now + lasts_s}]
     encoded = (base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode() for part in parts)
     return ".".join(encoded) + "."
+
+
+def give_token(user: str) -> tuple[str, float]:
+    """A function that `sasl.oauthbearer.token.provider` may name."""
+    return unsigned_token(user), time.time() + 3600
 
 
 class TokenServer:

@@ -21,15 +21,20 @@ def read_exactly(sock: socket.socket, size: int) -> bytes:
 
 def answers(host: str, port: int, timeout_s: float = 1.0) -> bool:
     """Whether a fresh connection gets a good answer to ApiVersions v0 within `timeout_s`."""
-    request = struct.pack(">hhih", _API_VERSIONS, 0, _CORRELATION_ID, -1)
     try:
         with socket.create_connection((host, port), timeout=timeout_s) as sock:
-            sock.sendall(struct.pack(">i", len(request)) + request)
-            (size,) = struct.unpack(">i", read_exactly(sock, 4))
-            correlation_id, error_code = struct.unpack(">ih", read_exactly(sock, size)[:6])
-            return correlation_id == _CORRELATION_ID and error_code == 0
+            return answers_over(sock)
     except OSError:
         return False
+
+
+def answers_over(sock: socket.socket) -> bool:
+    """Whether ApiVersions v0 gets a good answer over `sock`. Raises OSError when the peer goes away."""
+    request = struct.pack(">hhih", _API_VERSIONS, 0, _CORRELATION_ID, -1)
+    sock.sendall(struct.pack(">i", len(request)) + request)
+    (size,) = struct.unpack(">i", read_exactly(sock, 4))
+    correlation_id, error_code = struct.unpack(">ih", read_exactly(sock, size)[:6])
+    return correlation_id == _CORRELATION_ID and error_code == 0
 
 
 def wait_until_it_answers(host: str, port: int, deadline_s: float, interval_s: float = 0.002) -> float:

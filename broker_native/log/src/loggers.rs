@@ -1,5 +1,7 @@
 //! The names of the loggers, dotted and few: the target of each event. Python's loggers have the same names.
 
+/// Who was denied what (Kafka's `kafka.authorizer.logger`).
+pub const AUTHORIZER: &str = "pylog.broker.authorizer";
 /// Start and stop, topics and settings, panics, the log itself.
 pub const BROKER: &str = "pylog.broker";
 /// The other brokers, the controller and its decisions.
@@ -16,7 +18,8 @@ pub const REQUEST: &str = "pylog.broker.request";
 pub const STORAGE: &str = "pylog.broker.storage";
 
 /// All loggers, each with what it is about.
-pub const ALL: [(&str, &str); 7] = [
+pub const ALL: [(&str, &str); 8] = [
+    (AUTHORIZER, "Who was denied what, where an authorizer is configured."),
     (BROKER, "Start and stop, topics and settings, panics, the log itself."),
     (CLUSTER, "The other brokers, the controller and its decisions."),
     (COORDINATOR, "Consumer groups, share groups, transactions."),

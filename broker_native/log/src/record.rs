@@ -10,9 +10,11 @@ use crate::limiter::Cause;
 
 /// The field for the address of a client that is the cause of an event.
 pub const CLIENT: &str = "client";
-/// Fields that name the cause of an event: a client, a partition, another broker, a file or directory. The first of them that an event has
+/// The field for the principal that is the cause of an event, from whichever address.
+pub const PRINCIPAL: &str = "principal";
+/// Fields that name the cause of an event: a principal, a client, a partition, another broker, a file or directory. The first of them that an event has
 /// is the cause by which the limiter counts.
-pub const CAUSES: [&str; 4] = [CLIENT, "partition", "peer", "path"];
+pub const CAUSES: [&str; 5] = [PRINCIPAL, CLIENT, "partition", "peer", "path"];
 
 /// Longest message and longest value of a field, in bytes; the rest is cut. Clients choose parts of these texts.
 pub const TEXT_MAX: usize = /* 8 KiB */ 8 << 10;
@@ -70,7 +72,7 @@ pub fn cause(event: &Event<'_>) -> Cause {
     event.record(&mut finder);
     match finder.value {
         None => Cause::None,
-        Some(value) if name == CLIENT => Cause::Client(value),
+        Some(value) if name == CLIENT || name == PRINCIPAL => Cause::Client(value),
         Some(value) => Cause::Own(format!("{name} {value}")),
     }
 }

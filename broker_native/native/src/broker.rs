@@ -199,7 +199,7 @@ impl NativeBroker {
     fn apply_security(&self, py: Python<'_>, security_json: &str) -> PyResult<()> {
         enter(py, || {
             self.check()?;
-            Ok::<_, Failure>(self.server.shared().security.apply(security_json)?)
+            Ok::<_, Failure>(self.server.apply_security(security_json)?)
         })
     }
 

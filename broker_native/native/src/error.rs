@@ -11,8 +11,8 @@ use pyo3::prelude::*;
 use pylog_client::error::ClientError;
 use pylog_record::header::BatchError;
 use pylog_server::ServerError;
-use pylog_server::security_state::SecurityError;
 use pylog_server::errors::of_storage;
+use pylog_server::security_state::SecurityError;
 use pylog_settings::Refused;
 use pylog_storage::StorageError;
 
@@ -111,7 +111,9 @@ impl From<ServerError> for Failure {
         match error {
             ServerError::Storage(error) => error.into(),
             ServerError::Io(error) => error.into(),
-            ServerError::Tls(_) | ServerError::Security(_) => Self::new(kind::INVALID_ARGUMENT, error.to_string()),
+            ServerError::Tls(_) | ServerError::Security(_) => {
+                Self::new(kind::INVALID_ARGUMENT, error.to_string())
+            }
             ServerError::State(_) => Self::new(kind::CLOSED, error.to_string()),
         }
     }

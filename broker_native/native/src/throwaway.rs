@@ -16,7 +16,9 @@ pub fn throwaway_certificates(
     authority: String,
     asked: Vec<Asked>,
 ) -> PyResult<(String, Vec<(String, String)>)> {
-    enter(py, || made(&authority, asked).map_err(|error| Failure::new(kind::INVALID_ARGUMENT, error.to_string())))
+    enter(py, || {
+        made(&authority, asked).map_err(|error| Failure::new(kind::INVALID_ARGUMENT, error.to_string()))
+    })
 }
 
 fn made(authority: &str, asked: Vec<Asked>) -> Result<(String, Vec<(String, String)>), TlsError> {
@@ -30,7 +32,9 @@ fn made(authority: &str, asked: Vec<Asked>) -> Result<(String, Vec<(String, Stri
             "client" => Usage::Client,
             "both" => Usage::Both,
             other => {
-                return Err(TlsError::Settings(format!("{other:?} is no usage: write server, client or both")));
+                return Err(TlsError::Settings(format!(
+                    "{other:?} is no usage: write server, client or both"
+                )));
             }
         };
         let one = authority.issue(&Wanted { common_name, hosts, not_before, not_after, usage })?;

@@ -8,12 +8,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use crate::io::budget;
 use crate::io::response_queue::{Answer, Part};
 use crate::io::room::NoRoom;
 use crate::io::slow::NotDone;
 use crate::listeners::Listener;
+use crate::quotas::Client;
+use crate::quotas::table::Quota;
 use crate::shared::Shared;
 use pylog_coordinator::Caller;
 use pylog_log::loggers::REQUEST;
@@ -49,6 +52,8 @@ pub const SERVED: &[ApiKey] = &[
     ApiKey::EndTxn,
     ApiKey::WriteTxnMarkers,
     ApiKey::DescribeAcls,
+    ApiKey::CreateAcls,
+    ApiKey::DeleteAcls,
     ApiKey::DescribeConfigs,
     ApiKey::AlterConfigs,
     ApiKey::AlterReplicaLogDirs,
@@ -181,6 +186,8 @@ pub struct Origin {
     pub peer: SocketAddr,
     /// No two connections of a broker have the same.
     pub connection: u64,
+    /// How long its requests kept a network thread busy, as far as no quota knows of it.
+    pub busy: Duration,
 }
 
 /// What a handler has besides the request.
@@ -204,6 +211,8 @@ pub struct Call {
     pub connection: u64,
     /// The client's name for itself.
     pub client_id: Option<String>,
+    /// How long the client is asked to wait because of quotas, in milliseconds; 0 when it is within them.
+    pub pause_ms: i32,
 }
 
 impl Call {
@@ -216,9 +225,45 @@ impl Call {
         }
     }
 
+    /// Who uses the broker by this request.
+    pub fn client(&self) -> Client<'_> {
+        Client { user: self.principal.name(), client_id: self.client_id.as_deref().unwrap_or_default() }
+    }
+
+    /// Adds `bytes` to what the client used, unless it must wait first: for how long, in milliseconds.
+    pub fn use_up(&self, quota: Quota, bytes: usize) -> i32 {
+        self.shared.quotas.record_within(quota, self.client(), bytes as f64, self.shared.clock.steady_ms())
+    }
+
+    /// `bytes`, or fewer if the client's quota would not allow as many at once.
+    pub fn most_bytes_at_once(&self, bytes: i32) -> i32 {
+        let most = self.shared.quotas.most_at_once(Quota::Consume, self.client());
+        most.map_or(bytes, |most| bytes.min(most as i32))
+    }
+
     /// Sends `response`.
     pub fn answer<R: Message>(&self, response: &R) -> Reply {
+        if self.pause_ms > 0 {
+            return self.answer_then_pause(response.clone(), self.pause_ms);
+        }
         self.parts(message::response_frame(response, self.version, self.correlation_id))
+    }
+
+    /// Sends `response`, and reads nothing more from the client for `pause_ms`; it is asked to wait as long (KIP-219).
+    pub fn answer_then_pause<R: Message>(&self, mut response: R, pause_ms: i32) -> Reply {
+        response.set_throttle_time_ms(pause_ms);
+        match self.parts(message::response_frame(&response, self.version, self.correlation_id)) {
+            Reply::Answer(answer) => Reply::Answer(Answer { pause_ms, ..answer }),
+            reply => reply,
+        }
+    }
+
+    /// Sends nothing; a client that used more than its quota is not read for a while all the same.
+    pub fn no_answer(&self) -> Reply {
+        match self.pause_ms {
+            0 => Reply::Nothing,
+            pause_ms => Reply::Answer(Answer { pause_ms, ..Answer::default() }),
+        }
     }
 
     /// Sends what was encoded; records that lie in files are the caller's.
@@ -231,7 +276,7 @@ impl Call {
             Chunk::Bytes(bytes) => Some(Part::Bytes(bytes)),
             Chunk::Records { .. } => None,
         };
-        Reply::Answer(Answer { parts: chunks.into_iter().filter_map(bytes).collect(), held: None })
+        Reply::Answer(Answer { parts: chunks.into_iter().filter_map(bytes).collect(), ..Answer::default() })
     }
 }
 

@@ -46,9 +46,9 @@ pub enum Kind {
     AlterUserScramCredentials,
     /// DescribeUserScramCredentials.
     DescribeUserScramCredentials,
-    /// CreateAcls.
+    /// CreateAcls: only creations that are valid.
     CreateAcls,
-    /// DeleteAcls.
+    /// DeleteAcls: only filters that are valid.
     DeleteAcls,
     /// AlterClientQuotas.
     AlterClientQuotas,

@@ -4,17 +4,29 @@
 //! that its sender could read. The exception is ApiVersions, which is how a client finds out what to speak.
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::call::{Call, Origin, Outcome, Reply, SERVED};
 use crate::handlers;
 use crate::io::budget;
 use crate::io::frames::Frame;
+use crate::quotas::table::Quota;
 use crate::shared::Shared;
 use pylog_log::BUG;
 use pylog_wire::{ApiKey, Message, Reader, RequestHeader, WireError};
 
+/// What no quota of time counts: brokers ask these of each other.
+const FREE: &[ApiKey] = &[
+    ApiKey::WriteTxnMarkers,
+    ApiKey::InitializeShareGroupState,
+    ApiKey::ReadShareGroupState,
+    ApiKey::WriteShareGroupState,
+    ApiKey::DeleteShareGroupState,
+    ApiKey::ReadShareGroupStateSummary,
+];
+
 /// Handles the request in `frame`. Never panics: a panic inside closes the connection.
-pub fn dispatch(shared: &Arc<Shared>, from: &Origin, frame: &mut Frame) -> Outcome {
+pub fn dispatch(shared: &Arc<Shared>, from: &mut Origin, frame: &mut Frame) -> Outcome {
     shared.metrics.requests.increment();
     match catch_unwind(AssertUnwindSafe(|| route(shared, from, frame))) {
         Ok(Ok(outcome)) => outcome,
@@ -38,14 +50,16 @@ pub fn call_of(shared: &Arc<Shared>, from: &Origin, header: RequestHeader) -> Ca
         peer: from.peer,
         connection: from.connection,
         client_id: header.client_id,
+        pause_ms: 0,
     }
 }
 
-fn route(shared: &Arc<Shared>, from: &Origin, frame: &mut Frame) -> Result<Outcome, WireError> {
+fn route(shared: &Arc<Shared>, from: &mut Origin, frame: &mut Frame) -> Result<Outcome, WireError> {
     let mut reader = Reader::new(frame.body());
     let header = RequestHeader::decode(&mut reader)?;
     let (version, key, info) = (header.api_version, header.api_key, header.info());
-    let call = call_of(shared, from, header);
+    let busy = std::mem::take(&mut from.busy);
+    let mut call = call_of(shared, from, header);
     let Some(info) = info.filter(|info| SERVED.contains(&info.key)) else {
         return Ok(refuse(format!("API key {key} is not served")));
     };
@@ -60,6 +74,7 @@ fn route(shared: &Arc<Shared>, from: &Origin, frame: &mut Frame) -> Result<Outco
             )),
         });
     }
+    call.pause_ms = pause_ms(&call, info.key, busy, frame.body().len());
     if info.key == ApiKey::Produce {
         return Ok(handlers::produce::handle(call, read(reader, version)?, frame));
     }
@@ -67,6 +82,21 @@ fn route(shared: &Arc<Shared>, from: &Origin, frame: &mut Frame) -> Result<Outco
         return Ok(handlers::common::large::handle(call, info.key, reader, answered));
     }
     answered(call, info.key, reader)
+}
+
+/// How long the client must wait because of quotas after this request. What only brokers ask is free, as in Kafka.
+fn pause_ms(call: &Call, key: ApiKey, busy: Duration, bytes: usize) -> i32 {
+    let quotas = &call.shared.quotas;
+    let is_produce = key == ApiKey::Produce && quotas.is_limited(Quota::Produce);
+    if !is_produce && (!quotas.is_limited(Quota::Request) || FREE.contains(&key)) {
+        return 0;
+    }
+    let now_ms = call.shared.clock.steady_ms();
+    let percent = busy.as_secs_f64() * 100.0;
+    let of_time = quotas.record(Quota::Request, call.client(), percent, now_ms);
+    let of_bytes =
+        if is_produce { quotas.record(Quota::Produce, call.client(), bytes as f64, now_ms) } else { 0 };
+    of_time.max(of_bytes)
 }
 
 /// Reads a request that is not Produce, and hands it to its handler.
@@ -90,8 +120,6 @@ fn answered(call: Call, key: ApiKey, reader: Reader) -> Result<Outcome, WireErro
         ApiKey::FindCoordinator => on::find_coordinator::handle(call, read(reader, version)?),
         ApiKey::ListGroups => on::list_groups::handle(&call, &read(reader, version)?),
         ApiKey::ApiVersions => on::api_versions::handle(&call, &read(reader, version)?),
-        ApiKey::SaslHandshake => on::sasl_handshake::handle(&call, &read(reader, version)?),
-        ApiKey::SaslAuthenticate => on::sasl_authenticate::handle(&call, &read(reader, version)?),
         ApiKey::CreateTopics => on::create_topics::handle(call, read(reader, version)?),
         ApiKey::DeleteTopics => on::delete_topics::handle(call, read(reader, version)?),
         ApiKey::DeleteRecords => on::delete_records::handle(call, read(reader, version)?),
@@ -103,6 +131,8 @@ fn answered(call: Call, key: ApiKey, reader: Reader) -> Result<Outcome, WireErro
         ApiKey::EndTxn => on::end_txn::handle(call, read(reader, version)?),
         ApiKey::WriteTxnMarkers => on::write_txn_markers::handle(call, read(reader, version)?),
         ApiKey::DescribeAcls => on::describe_acls::handle(&call, &read(reader, version)?),
+        ApiKey::CreateAcls => on::create_acls::handle(call, read(reader, version)?),
+        ApiKey::DeleteAcls => on::delete_acls::handle(call, read(reader, version)?),
         ApiKey::DescribeConfigs => on::describe_configs::handle(call, read(reader, version)?),
         ApiKey::AlterConfigs => on::alter_configs::handle(call, read(reader, version)?),
         ApiKey::AlterReplicaLogDirs => on::alter_replica_log_dirs::handle(&call, &read(reader, version)?),
@@ -133,6 +163,25 @@ fn answered(call: Call, key: ApiKey, reader: Reader) -> Result<Outcome, WireErro
         }
         ApiKey::ConsumerGroupHeartbeat => on::consumer_group_heartbeat::handle(call, read(reader, version)?),
         ApiKey::ConsumerGroupDescribe => on::consumer_group_describe::handle(call, read(reader, version)?),
+        _ => return serve_users(call, key, reader),
+    })
+}
+
+/// As [`answered`], for users and their quotas.
+fn serve_users(call: Call, key: ApiKey, reader: Reader) -> Result<Outcome, WireError> {
+    use handlers as on;
+    let version = call.version;
+    Ok(match key {
+        ApiKey::SaslHandshake => on::sasl_handshake::handle(&call, &read(reader, version)?),
+        ApiKey::SaslAuthenticate => on::sasl_authenticate::handle(&call, &read(reader, version)?),
+        ApiKey::DescribeClientQuotas => on::describe_client_quotas::handle(call, read(reader, version)?),
+        ApiKey::AlterClientQuotas => on::alter_client_quotas::handle(call, read(reader, version)?),
+        ApiKey::DescribeUserScramCredentials => {
+            on::describe_user_scram_credentials::handle(call, read(reader, version)?)
+        }
+        ApiKey::AlterUserScramCredentials => {
+            on::alter_user_scram_credentials::handle(call, read(reader, version)?)
+        }
         _ => return serve_share_groups(call, key, reader),
     })
 }

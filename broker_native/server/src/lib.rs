@@ -4,12 +4,13 @@
 //! | module | what it does | uses |
 //! |---|---|---|
 //! | here | [`Server`]: open, apply topics, listen, close | most of them |
-//! | [`network`] | accepts; one task per connection | `call`, `dispatch`, `handlers`, `io`, `listeners`, `settings`, `shared`, `shutdown` |
-//! | [`dispatch`], [`handlers`], [`call`] | which request is handled where; one file per request; what a handler gets and gives | `cluster`, `coordinators`, `decide`, `errors`, `fetch_sessions`, `io`, `share_groups`, `shared`, `state` |
-//! | [`shared`] | what all connections share | `cluster`, `coordinators`, `decide`, `fetch_sessions`, `io`, `metrics`, `security_state`, `settings`, `share_groups`, `shutdown`, `state` |
+//! | [`authorization`] | who may do what: the table of rights, and the ACLs | `settings` |
+//! | [`network`] | accepts; one task per connection | `call`, `decide`, `dispatch`, `handlers`, `io`, `listeners`, `settings`, `shared`, `shutdown` |
+//! | [`dispatch`], [`handlers`], [`call`], [`rights`] | which request is handled where; one file per request; what a handler gets and gives, and what it asks about rights | `authorization`, `cluster`, `coordinators`, `decide`, `errors`, `fetch_sessions`, `io`, `share_groups`, `shared`, `state` |
+//! | [`shared`] | what all connections share | `authorization`, `cluster`, `coordinators`, `decide`, `fetch_sessions`, `io`, `metrics`, `quotas`, `security_state`, `settings`, `share_groups`, `shutdown`, `state` |
 //! | [`coordinators`], [`share_groups`] | the shell of the machines for groups, share partitions and transactions; sessions, long polls and settings of share groups | `cluster`, `errors`, `io`, `settings`, `state`, `upkeep` |
 //! | [`upkeep`] | threads and tasks that run beside the requests | `cluster`, `decide`, `listeners`, `metrics`, `settings`, `shutdown`, `state` |
-//! | [`fetch_sessions`] | what each consumer reads | none |
+//! | [`fetch_sessions`], [`quotas`] | what each consumer reads; how much of the broker each client may use | none |
 //! | [`state`] | topics and partitions; partitions that this broker leads, and those that it follows | `cluster`, `decide`, `settings` |
 //! | [`cluster`], [`decide`] | the other brokers, and requests to them; questions to Python | `settings`, `shutdown` |
 //! | [`io`] | frames, answers, and the bounds of both | `metrics`, `shutdown` |
@@ -20,6 +21,7 @@
 //! # Life
 //! [`Server::open`] locks the data directory and starts nothing. [`Server::listen`] starts the runtime's threads.
 //! [`Server::close`] stops accepting, answers what is in flight, stops the threads, syncs and marks the data directory.
+pub mod authorization;
 pub mod call;
 pub mod cluster;
 pub mod coordinators;
@@ -32,6 +34,8 @@ pub mod io;
 pub mod listeners;
 pub mod metrics;
 pub mod network;
+pub mod quotas;
+pub mod rights;
 pub mod security_state;
 pub mod settings;
 pub mod share_groups;
@@ -48,6 +52,7 @@ use parking_lot::Mutex;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 
+use crate::authorization::Authorizer;
 use crate::cluster::peers::Peers;
 use crate::cluster::spec::TopicSpec;
 use crate::cluster::view::{Cluster, ClusterView};
@@ -59,10 +64,13 @@ use crate::io::buffers::Buffers;
 use crate::io::room::Room;
 use crate::io::shares::Shares;
 use crate::io::slow::Slow;
-use crate::metrics::Metrics;
 use crate::listeners::{Listener, ListenerSpec};
+use crate::metrics::Metrics;
 use crate::network::limits::Limits;
 use crate::network::listener::{self, Accepting};
+use crate::quotas::Quotas;
+use crate::quotas::rate::Windows;
+use crate::quotas::table::EntityQuotas;
 use crate::security_state::{Security, SecurityError};
 use crate::settings::Settings;
 use crate::shared::Shared;
@@ -80,6 +88,8 @@ use pylog_log::broker;
 use pylog_log::loggers::BROKER;
 use pylog_log::warn;
 use pylog_replica::following::ReplicaManager;
+use pylog_security::acl::AclBinding;
+use pylog_security::principal::NoPrincipal;
 use pylog_security::tls::TlsError;
 use pylog_storage::{Clock, Disk, LogManager, StorageError, TopicPartition};
 
@@ -89,6 +99,9 @@ pub enum ServerError {
     /// The data directory or a log.
     #[error(transparent)]
     Storage(#[from] StorageError),
+    /// A setting that names no principal.
+    #[error("super.users: {0}")]
+    Principal(#[from] NoPrincipal),
     /// A socket or a thread.
     #[error(transparent)]
     Io(#[from] std::io::Error),
@@ -127,11 +140,18 @@ struct Serving {
     compaction: Compaction,
 }
 
+/// The limits in what [`Server::apply_security`] reads.
+#[derive(serde::Deserialize)]
+struct Limited {
+    #[serde(default)]
+    quotas: Vec<EntityQuotas>,
+}
+
 impl Server {
     /// Locks and opens the data directory `dir`. No thread starts.
     ///
     /// # Errors
-    /// [`ServerError::Storage`].
+    /// [`ServerError::Storage`], [`ServerError::Principal`].
     pub fn open(
         disk: Arc<dyn Disk>,
         clock: Arc<dyn Clock>,
@@ -140,6 +160,7 @@ impl Server {
         decider: Arc<dyn Decider>,
     ) -> Result<Self, ServerError> {
         let _here = broker::enter(settings.node_id);
+        let authorizer = Authorizer::of(&settings)?;
         let logs = LogManager::open(Arc::clone(&disk), Arc::clone(&clock), dir, (&settings).into())?;
         let topics = Arc::new(topics::Topics::default());
         let cluster = Arc::new(Cluster::new(settings.clustered));
@@ -152,7 +173,12 @@ impl Server {
         let share_groups = share_groups::ShareGroups::new(&settings);
         let (shutdown, metrics) = (Arc::<Shutdown>::default(), Arc::<Metrics>::default());
         let receive = Duration::from_millis(settings.socket_request_receive_timeout_ms);
+        let quotas = Quotas::new(Windows {
+            samples: settings.quota_window_num,
+            window_ms: i64::from(settings.quota_window_size_seconds) * 1000,
+        });
         let shared = Shared {
+            authorizer,
             coordinators: Coordinators::new(
                 &settings,
                 &topics,
@@ -181,9 +207,23 @@ impl Server {
             topics,
             metrics,
             buffers: Buffers::default(),
+            quotas,
             shutdown,
         };
         Ok(Self { shared: Arc::new(shared), replicas, applying: Mutex::default(), running: Mutex::default() })
+    }
+
+    /// Replaces users, keys and limits; see `_native.pyi` for the JSON.
+    ///
+    /// # Errors
+    /// A part of it cannot be used; nothing has changed then.
+    pub fn apply_security(&self, json: &str) -> Result<(), SecurityError> {
+        let limits: Limited = serde_json::from_str(json)?;
+        let acls = authorization::acls_of(json)?;
+        self.shared.security.apply(json)?;
+        self.shared.quotas.apply(&limits.quotas);
+        self.apply_acls(acls);
+        Ok(())
     }
 
     /// Lets this thread work for this broker meanwhile, as its own threads do.
@@ -233,6 +273,13 @@ impl Server {
             (TopicPartition::new(&topic.name, partition.partition), topic.topic_id)
         });
         Ok(self.shared.logs.expect(logs)?)
+    }
+
+    /// Exchanges all ACLs; nothing happens where no authorizer is configured.
+    pub fn apply_acls(&self, acls: impl IntoIterator<Item = AclBinding>) {
+        if let Some(authorizer) = &self.shared.authorizer {
+            authorizer.apply(acls);
+        }
     }
 
     /// Applies a new view of the cluster: which brokers are alive, and which one is the controller.
@@ -329,7 +376,10 @@ impl Server {
             if self.shared.cluster.is_clustered() {
                 self.start_replication();
             }
-            certificates::start(bound.iter().map(|(_, listener)| Arc::clone(listener)).collect(), &self.shared.shutdown);
+            certificates::start(
+                bound.iter().map(|(_, listener)| Arc::clone(listener)).collect(),
+                &self.shared.shutdown,
+            );
             for (socket, listener) in bound {
                 let socket = tokio::net::TcpListener::from_std(socket)?;
                 let accepting = Accepting { listener, limits: Arc::clone(&limits), alive: alive.clone() };

@@ -1,6 +1,7 @@
 //! What all connections share.
 use std::sync::Arc;
 
+use crate::authorization::Authorizer;
 use crate::cluster::peers::Peers;
 use crate::cluster::view::Cluster;
 use crate::coordinators::Coordinators;
@@ -12,6 +13,7 @@ use crate::io::room::Room;
 use crate::io::shares::Shares;
 use crate::io::slow::Slow;
 use crate::metrics::Metrics;
+use crate::quotas::Quotas;
 use crate::security_state::Security;
 use crate::settings::Settings;
 use crate::share_groups::ShareGroups;
@@ -27,6 +29,8 @@ pub struct Shared {
     pub settings: Settings,
     /// What is served.
     pub topics: Arc<Topics>,
+    /// Who decides who may do what; without, everybody may do everything.
+    pub authorizer: Option<Authorizer>,
     /// The other brokers.
     pub cluster: Arc<Cluster>,
     /// The way to them.
@@ -63,6 +67,8 @@ pub struct Shared {
     pub waiting_partitions: Shares,
     /// Buffers to borrow.
     pub buffers: Buffers,
+    /// How much each user and client id may use.
+    pub quotas: Quotas,
     /// Given once, when the server stops.
     pub shutdown: Arc<Shutdown>,
 }

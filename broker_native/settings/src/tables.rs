@@ -133,10 +133,12 @@ mod tests {
             Ok(listener::Settings::default())
         );
         let mut values = read_into_fields(&of_brokers);
-        for (field, value) in
-            [("cluster_id", json!("")), ("clustered", json!(false)), ("inter_broker", json!("PLAINTEXT")),
-            ("inter_broker_client", json!({}))]
-        {
+        for (field, value) in [
+            ("cluster_id", json!("")),
+            ("clustered", json!(false)),
+            ("inter_broker", json!("PLAINTEXT")),
+            ("inter_broker_client", json!({})),
+        ] {
             values.insert(field.into(), value);
         }
         assert_eq!(server::Settings::read(values), Ok(server::Settings::default()));

@@ -9,11 +9,14 @@ use super::reader::Reader;
 use super::writer::{Chunk, Writer};
 
 /// A request or response body.
-pub trait Message: Field {
+pub trait Message: Field + Clone {
     /// Kafka's name of it.
     const NAME: &'static str;
     /// Its API: key and versions.
     const API: ApiInfo;
+
+    /// Says how long the client should wait before its next request (KIP-219), in a response that can say so.
+    fn set_throttle_time_ms(&mut self, time_ms: i32);
 
     /// The layout of version `number`.
     ///

@@ -131,7 +131,7 @@ macro_rules! messages {
             }
         }
 
-        $crate::schema::top_level!($name $($key)?);
+        $crate::schema::top_level!($name [$($field)*] $($key)?);
     )*};
 }
 
@@ -226,17 +226,33 @@ macro_rules! refuse_null {
 
 /// Makes a declared struct a message of its own.
 macro_rules! top_level {
-    ($name:ident) => {};
-    ($name:ident $key:ident) => {
+    ($name:ident $fields:tt) => {};
+    ($name:ident [$($field:ident)*] $key:ident) => {
         impl $crate::message::Message for $name {
             const NAME: &'static str = stringify!($name);
             const API: $crate::api::ApiInfo = $crate::api::ApiKey::$key.info();
+
+            fn set_throttle_time_ms(&mut self, _time_ms: i32) {
+                $crate::schema::throttle!(self, _time_ms, $($field)*);
+            }
         }
+    };
+}
+
+/// Sets the field that says how long the client should wait, where there is one.
+macro_rules! throttle {
+    ($message:expr, $time_ms:expr,) => {};
+    ($message:expr, $time_ms:expr, throttle_time_ms $($rest:ident)*) => {
+        $message.throttle_time_ms = $time_ms;
+    };
+    ($message:expr, $time_ms:expr, $other:ident $($rest:ident)*) => {
+        $crate::schema::throttle!($message, $time_ms, $($rest)*);
     };
 }
 
 #[cfg(test)]
 pub(super) use sample_field;
 pub(super) use {
-    default_value, in_versions, messages, plain_field, refuse_null, tagged_field, top_level, typed_default,
+    default_value, in_versions, messages, plain_field, refuse_null, tagged_field, throttle, top_level,
+    typed_default,
 };

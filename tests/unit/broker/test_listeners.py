@@ -92,7 +92,8 @@ def test_brokers_use_the_only_listener_between_each_other_and_a_broker_that_is_a
 
 
 def client(**given):
-    broker = broker_config((name.replace("_", "."), text) for name, text in {"zookeeper.connect": "z:1", **given}.items())
+    named = {"zookeeper.connect": "z:1", **given}.items()
+    broker = broker_config((name if "." in name else name.replace("_", "."), text) for name, text in named)
     return inter_broker_client(broker, read_listeners(broker))
 
 

@@ -11,16 +11,8 @@ use pylog_wire::messages::describe_acls::{AclDescription, DescribeAclsResource};
 use pylog_wire::messages::{CreateAclsRequest, DeleteAclsRequest, DescribeAclsRequest};
 
 /// Kafka's names of numbers, from 0 on.
-const RESOURCE_TYPES: &[&str] = &[
-    "UNKNOWN",
-    "ANY",
-    "TOPIC",
-    "GROUP",
-    "CLUSTER",
-    "TRANSACTIONAL_ID",
-    "DELEGATION_TOKEN",
-    "USER",
-];
+const RESOURCE_TYPES: &[&str] =
+    &["UNKNOWN", "ANY", "TOPIC", "GROUP", "CLUSTER", "TRANSACTIONAL_ID", "DELEGATION_TOKEN", "USER"];
 const PATTERN_TYPES: &[&str] = &["UNKNOWN", "ANY", "MATCH", "LITERAL", "PREFIXED"];
 const OPERATIONS: &[&str] = &[
     "UNKNOWN",

@@ -140,9 +140,7 @@ pub fn call(cluster: &mut Cluster, name: &str, arguments: &str) -> Result<Vec<Va
         "describe_acls" => acls::describe(cluster, &read::<AclFilter>(arguments)?.filter),
         "create_acls" => acls::create(cluster, &read::<Acls>(arguments)?.acls),
         "delete_acls" => acls::delete(cluster, &read::<AclFilters>(arguments)?.filters),
-        "describe_user_scram_credentials" => {
-            scram_users::describe(cluster, &read::<Names>(arguments)?.names)
-        }
+        "describe_user_scram_credentials" => scram_users::describe(cluster, &read::<Names>(arguments)?.names),
         "alter_user_scram_credentials" => scram_users::alter(cluster, &read(arguments)?),
         "describe_client_quotas" => quotas::describe(cluster, &read(arguments)?),
         "alter_client_quotas" => quotas::alter(cluster, &read(arguments)?),

@@ -143,7 +143,8 @@ mod tests {
             assert!(error.contains("a secret is not hexadecimal"), "{error}");
             assert!(!error.contains("swordfish") && !error.contains("5150"), "{error}");
         }
-        let read = r#"{"user": "a", "mechanism": "m", "iterations": 1, "salt": "00fF", "salted_password": ""}"#;
+        let read =
+            r#"{"user": "a", "mechanism": "m", "iterations": 1, "salt": "00fF", "salted_password": ""}"#;
         assert_eq!(&serde_json::from_str::<Upsertion>(read).ok().unwrap().salt[..], [0, 255]);
     }
 }

@@ -1,15 +1,34 @@
 //! The configuration of TLS that the connections of a client share: certificates, keys, and what is remembered of sessions.
+//!
+//! A process keeps the last few: the tasks of a Spark job make a client each, and need neither read the same files again nor shake hands
+//! anew with brokers that remember them. Files that have changed are read again by the next client. Thread-safe.
 use std::fmt;
 use std::sync::Arc;
 
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 
+use parking_lot::Mutex;
+
 use crate::error::{ClientError, Result, kind};
-use pylog_security::tls::client::{client_config, server_name};
+use pylog_security::tls::client::{client_config_noting, server_name};
+use pylog_security::tls::files::Files;
 use pylog_security::tls::{TlsError, TlsSettings};
 use pylog_settings::Secret;
 use pylog_settings::client_security::Settings;
+
+/// Configurations that a process keeps.
+const KEPT: usize = 8;
+
+/// A configuration, what it was made of, and the files that it was read from.
+struct Kept {
+    settings: TlsSettings,
+    files: Files,
+    config: Arc<ClientConfig>,
+}
+
+/// The one used last comes last.
+static ALL_KEPT: Mutex<Vec<Kept>> = Mutex::new(Vec::new());
 
 /// Shared by all connections of a client. Cloning gives another handle.
 #[derive(Clone)]
@@ -28,7 +47,25 @@ impl TlsClient {
     /// `INVALID_ARGUMENT` naming the setting.
     pub fn new(settings: &Settings) -> Result<Self> {
         let settings = texts(settings)?;
-        client_config(&settings).map(Self).map_err(invalid)
+        // Not waited for: in a forked child, a thread of the parent's may hold it for ever.
+        let Some(mut all) = ALL_KEPT.try_lock() else {
+            return client_config_noting(&settings, &mut Files::new()).map(Self).map_err(invalid);
+        };
+        let known = all.iter().position(|kept| kept.settings == settings).map(|at| all.remove(at));
+        let kept = match known.and_then(|mut kept| (!kept.files.changed()).then_some(kept)) {
+            Some(kept) => kept,
+            None => {
+                let mut files = Files::new();
+                let config = client_config_noting(&settings, &mut files).map_err(invalid)?;
+                Kept { settings, files, config }
+            }
+        };
+        let config = kept.config.clone();
+        if all.len() >= KEPT {
+            all.remove(0);
+        }
+        all.push(kept);
+        Ok(Self(config))
     }
 
     /// What rustls takes.
@@ -51,7 +88,9 @@ fn invalid(error: TlsError) -> ClientError {
 
 /// The settings as Kafka has them; a name of librdkafka's stands for the one of Kafka's.
 fn texts(settings: &Settings) -> Result<TlsSettings> {
-    let list = |text: &str| text.split(',').map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned).collect();
+    let list = |text: &str| {
+        text.split(',').map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    };
     let secret = |secret: &Secret| (!secret.is_empty()).then(|| secret.clone());
     let trusted = one_of(&[
         ("ssl.truststore.certificates", settings.ssl_truststore_certificates.reveal()),
@@ -104,4 +143,44 @@ fn one_of(named: &[(&str, &str)]) -> Result<Option<String>> {
         return Err(ClientError::invalid(format!("{} mean the same; leave one out", names.join(" and "))));
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pylog_security::tls::throwaway::Authority;
+
+    fn client(values: &[(&str, &str)]) -> Result<TlsClient> {
+        let values = values.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
+        TlsClient::new(&Settings::default().read_over(values).unwrap())
+    }
+
+    #[test]
+    fn clients_of_the_same_settings_share_a_configuration_until_a_file_changes() {
+        let folder = std::env::temp_dir().join(format!("pylog-client-tls-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("ca.pem");
+        let write = |name| {
+            let authority = Authority::new(name, 0, 4_000_000_000).unwrap();
+            std::fs::write(&file, authority.certificate()).unwrap();
+        };
+        write("one");
+        let values = [("ssl.ca.location", file.to_str().unwrap())];
+        let first = client(&values).unwrap();
+        assert!(Arc::ptr_eq(&first.0, &client(&values).unwrap().0));
+        write("two");
+        let second = client(&values).unwrap();
+        assert!(!Arc::ptr_eq(&first.0, &second.0));
+        assert!(Arc::ptr_eq(&second.0, &client(&values).unwrap().0));
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn two_names_for_the_same_thing_are_refused_and_a_file_that_is_missing_is_named() {
+        let both = client(&[("ssl.ca.location", "a"), ("ssl.truststore.location", "b")]).unwrap_err();
+        assert!(both.message.contains("ssl.truststore.location and ssl.ca.location"), "{}", both.message);
+        let missing = client(&[("ssl.ca.location", "/nowhere/ca.pem")]).unwrap_err();
+        assert!(missing.message.contains("/nowhere/ca.pem"), "{}", missing.message);
+        assert_eq!(missing.kind, "INVALID_ARGUMENT");
+    }
 }

@@ -3,5 +3,6 @@ mod cluster_faults;
 pub mod fake;
 mod faults;
 mod logins;
+mod tls;
 mod transactions;
 mod write_faults;

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use pylog_security::principal::Principal;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::fetch::ForgottenTopic;
 pub use session::{AnsweredPartition, AskedPartition, Partitions, Position, TopicKey, topic_key};
@@ -31,6 +32,8 @@ const FINAL_EPOCH: i32 = -1;
 /// The part of a fetch request that concerns sessions.
 #[derive(Debug)]
 pub struct SessionRequest<'a> {
+    /// Who sends it. A session is its principal's: for others it is not there.
+    pub principal: &'a Arc<Principal>,
     /// `session_id`.
     pub id: i32,
     /// `session_epoch`.
@@ -50,6 +53,8 @@ pub enum SessionPlan {
     Sessionless,
     /// All partitions are sent, and a session begins if there is room.
     Begin {
+        /// Whose it is.
+        principal: Arc<Principal>,
         /// Whether topics are named by id.
         by_id: bool,
     },
@@ -60,6 +65,16 @@ pub enum SessionPlan {
         /// Its epoch while this request is worked on; another one means that the client sent it twice.
         epoch: i32,
     },
+}
+
+impl SessionPlan {
+    /// The session's id, for an answer with nothing in it: the session is as it was, and one that would begin does not.
+    pub fn unchanged_id(&self) -> i32 {
+        match self {
+            Self::Sessionless | Self::Begin { .. } => NO_SESSION,
+            Self::Continue { session, .. } => session.lock().id,
+        }
+    }
 }
 
 /// What the session says about an answer.
@@ -75,6 +90,7 @@ pub struct SessionOutcome {
 #[derive(Debug)]
 pub struct FetchSession {
     id: i32,
+    principal: Arc<Principal>,
     by_id: bool,
     /// What the next request must carry.
     epoch: i32,
@@ -128,17 +144,25 @@ impl FetchSessions {
     ) -> Result<(Vec<AskedPartition>, SessionPlan), ErrorCode> {
         if matches!(request.epoch, INITIAL_EPOCH | FINAL_EPOCH) {
             if request.id != NO_SESSION {
-                self.cache.lock().remove(request.id);
+                self.end(&request);
             }
             let begins = request.epoch == INITIAL_EPOCH && self.slots > 0;
-            let plan =
-                if begins { SessionPlan::Begin { by_id: request.by_id } } else { SessionPlan::Sessionless };
+            let plan = match begins {
+                true => {
+                    let principal = Arc::clone(request.principal);
+                    SessionPlan::Begin { principal, by_id: request.by_id }
+                }
+                false => SessionPlan::Sessionless,
+            };
             return Ok((once_each(request.asked), plan));
         }
         let mut cache = self.cache.lock();
         let entry = cache.sessions.get(&request.id).ok_or(ErrorCode::FetchSessionIdNotFound)?;
         let shared = Arc::clone(&entry.session);
         let mut session = shared.lock();
+        if session.principal != *request.principal {
+            return Err(ErrorCode::FetchSessionIdNotFound);
+        }
         if session.epoch != request.epoch {
             return Err(ErrorCode::InvalidFetchSessionEpoch);
         }
@@ -176,8 +200,8 @@ impl FetchSessions {
     ) -> Result<SessionOutcome, (ErrorCode, i32)> {
         match plan {
             SessionPlan::Sessionless => Ok(SessionOutcome { id: NO_SESSION, sent: None }),
-            SessionPlan::Begin { by_id } => {
-                let id = self.begin(*by_id, asked, answered, now_ms);
+            SessionPlan::Begin { principal, by_id } => {
+                let id = self.begin((principal, *by_id), asked, answered, now_ms);
                 Ok(SessionOutcome { id, sent: None })
             }
             SessionPlan::Continue { session, epoch } => {
@@ -196,10 +220,19 @@ impl FetchSessions {
         (cache.sessions.len(), cache.partitions, cache.evictions)
     }
 
+    /// Ends the session that the request names, if it is its sender's.
+    fn end(&self, request: &SessionRequest<'_>) {
+        let mut cache = self.cache.lock();
+        let entry = cache.sessions.get(&request.id);
+        if entry.is_some_and(|entry| entry.session.lock().principal == *request.principal) {
+            cache.remove(request.id);
+        }
+    }
+
     /// The id of a new session, [`NO_SESSION`] when there is no room.
     fn begin(
         &self,
-        by_id: bool,
+        (principal, by_id): (&Arc<Principal>, bool),
         asked: &[AskedPartition],
         answered: &[AnsweredPartition],
         now_ms: i64,
@@ -217,7 +250,13 @@ impl FetchSessions {
                 break id;
             }
         };
-        let session = FetchSession { id, by_id, epoch: next_epoch(INITIAL_EPOCH), partitions };
+        let session = FetchSession {
+            id,
+            principal: Arc::clone(principal),
+            by_id,
+            epoch: next_epoch(INITIAL_EPOCH),
+            partitions,
+        };
         let session = Arc::new(Mutex::new(session));
         cache.sessions.insert(id, CacheEntry { session, created_ms: now_ms, last_used_ms: now_ms, size: 0 });
         cache.touch(id, asked.len(), now_ms);

@@ -1,7 +1,11 @@
 //! Promises of the cache: epochs, errors, room.
 use super::*;
 use proptest::prelude::*;
+use std::sync::LazyLock;
 use uuid::Uuid;
+
+static ALICE: LazyLock<Arc<Principal>> = LazyLock::new(|| Arc::new(Principal::user("alice")));
+static BOB: LazyLock<Arc<Principal>> = LazyLock::new(|| Arc::new(Principal::user("bob")));
 
 fn asked(partition: i32, offset: i64) -> AskedPartition {
     let position = Position {
@@ -17,7 +21,7 @@ fn asked(partition: i32, offset: i64) -> AskedPartition {
 
 fn request(id: i32, epoch: i32, partitions: i32) -> SessionRequest<'static> {
     let asked = (0..partitions).map(|partition| asked(partition, 0)).collect();
-    SessionRequest { id, epoch, by_id: false, asked, forgotten: &[] }
+    SessionRequest { principal: &ALICE, id, epoch, by_id: false, asked, forgotten: &[] }
 }
 
 fn unchanged(count: usize) -> Vec<AnsweredPartition> {
@@ -47,6 +51,18 @@ fn a_session_begins_with_epoch_0_and_counts_from_1() {
     assert_eq!(go_on(&sessions, id, 1, 0), Ok(vec![false; 3]));
     assert_eq!(go_on(&sessions, id, 2, 0), Ok(vec![false; 3]));
     assert_eq!(sessions.counts(), (1, 3, 0));
+}
+
+#[test]
+fn a_session_is_its_principals_and_nobody_else_can_use_or_end_it() {
+    let sessions = FetchSessions::new(10);
+    let id = begin(&sessions, 1, 0);
+    let of_bob = |epoch| SessionRequest { principal: &BOB, ..request(id, epoch, 1) };
+    assert_eq!(sessions.take(of_bob(1), 0).err(), Some(ErrorCode::FetchSessionIdNotFound));
+    assert!(sessions.take(of_bob(0), 0).is_ok() && sessions.take(of_bob(-1), 0).is_ok(), "without it");
+    assert_eq!(go_on(&sessions, id, 1, 0), Ok(vec![false]), "it is where it was");
+    let _ = sessions.take(request(id, -1, 0), 0).unwrap();
+    assert_eq!(go_on(&sessions, id, 2, 0), Err(ErrorCode::FetchSessionIdNotFound));
 }
 
 #[test]

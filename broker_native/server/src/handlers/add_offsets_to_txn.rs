@@ -4,6 +4,7 @@
 use super::common::answered::answered;
 use super::common::internal_topic;
 use super::common::transactions::{FENCED_FROM, fenced_as};
+use crate::authorization::table::{ADD_OFFSETS_TO_TXN_GROUP, ADD_OFFSETS_TO_TXN_TRANSACTION};
 use crate::call::{Call, Outcome, Reply};
 use crate::coordinators::GROUPS_TOPIC;
 use pylog_coordinator::transaction::{TransactionVersion, TxnReply};
@@ -14,6 +15,11 @@ use pylog_wire::messages::{AddOffsetsToTxnRequest, AddOffsetsToTxnResponse};
 /// Adds the partition; makes its topic when nobody has needed that before. Only producers that speak transaction version 0
 /// or 1 ask; for others TxnOffsetCommit does.
 pub fn handle(call: Call, request: AddOffsetsToTxnRequest) -> Outcome {
+    let allowed = call.check(&ADD_OFFSETS_TO_TXN_TRANSACTION, &request.transactional_id);
+    let allowed = allowed.and_then(|()| call.check(&ADD_OFFSETS_TO_TXN_GROUP, &request.group_id));
+    if let Err(error) = allowed {
+        return Outcome::Now(answer(&call, error));
+    }
     let Some(topic) = internal_topic::missing(&call.shared.coordinators.groups) else {
         return add(call, request);
     };

@@ -4,7 +4,12 @@
 //!
 //! KIP-98. Version 2 knows PRODUCER_FENCED (KIP-588); 4, which brokers send, has several transactions, and may only ask; 5
 //! knows TRANSACTION_ABORTABLE (KIP-890).
+use std::collections::HashSet;
+
 use super::common::transactions::{FENCED_FROM, fenced_as};
+use crate::authorization::table::{
+    ADD_PARTITIONS_TO_TXN_CLUSTER, ADD_PARTITIONS_TO_TXN_TOPIC, ADD_PARTITIONS_TO_TXN_TRANSACTION,
+};
 use crate::call::{Call, Outcome, Reply};
 use crate::coordinators::Waiting;
 use crate::state::topics::MetadataImage;
@@ -33,6 +38,13 @@ struct Asked {
 
 /// Hands each transaction to its coordinator.
 pub fn handle(call: Call, request: AddPartitionsToTxnRequest) -> Outcome {
+    if call.version >= BATCHED_FROM {
+        if let Err(error) = call.check_cluster(&ADD_PARTITIONS_TO_TXN_CLUSTER) {
+            let error_code = error.code();
+            let refused = AddPartitionsToTxnResponse { error_code, ..Default::default() };
+            return Outcome::Now(call.answer(&refused));
+        }
+    }
     let image = call.shared.topics.now();
     let asked: Vec<Asked> =
         transactions(&call, request).into_iter().map(|transaction| ask(&call, &image, transaction)).collect();
@@ -71,24 +83,59 @@ fn ask(call: &Call, image: &MetadataImage, transaction: AddPartitionsToTxnTransa
         .iter()
         .flat_map(|topic| topic.partitions.iter().map(|&number| TopicPartition::new(&topic.name, number)))
         .collect();
-    let exists = |at: &TopicPartition| {
-        image.named(&at.topic).is_some_and(|topic| topic.partition(at.partition).is_some())
-    };
-    let waiting = if partitions.iter().all(exists) {
-        let version = match call.version >= BATCHED_FROM {
-            true => TransactionVersion::V2,
-            false => TransactionVersion::V0,
-        };
-        call.shared.coordinators.ask_for_partitions(call.caller(), transaction, version, false)
-    } else {
-        let error = |partition: &TopicPartition| match exists(partition) {
-            true => ErrorCode::OperationNotAttempted,
-            false => ErrorCode::UnknownTopicOrPartition,
-        };
-        let answers = partitions.iter().map(|partition| (partition.clone(), error(partition))).collect();
-        Waiting::now(Ok(TxnReply::AddPartitions(answers)))
+    let waiting = match refused(call, image, &transaction, &partitions) {
+        Some(answer) => Waiting::now(answer),
+        None => {
+            let version = match call.version >= BATCHED_FROM {
+                true => TransactionVersion::V2,
+                false => TransactionVersion::V0,
+            };
+            call.shared.coordinators.ask_for_partitions(call.caller(), transaction, version, false)
+        }
     };
     Asked { transactional_id, partitions, waiting }
+}
+
+/// What is answered without the coordinator: nothing is added when one of the partitions is not there, or the client may not write to it.
+fn refused(
+    call: &Call,
+    image: &MetadataImage,
+    transaction: &AddPartitionsToTxnTransaction,
+    partitions: &[TopicPartition],
+) -> Option<Result<TxnReply, ErrorCode>> {
+    let denied = match denied(call, image, transaction) {
+        Ok(denied) => denied,
+        Err(error) => return Some(Err(error)),
+    };
+    let error = |at: &TopicPartition| {
+        let found = image.named(&at.topic).and_then(|topic| topic.partition(at.partition));
+        match found {
+            _ if denied.contains(&*at.topic) => ADD_PARTITIONS_TO_TXN_TOPIC.error(),
+            None => ErrorCode::UnknownTopicOrPartition,
+            Some(_) => ErrorCode::OperationNotAttempted,
+        }
+    };
+    let answers: Vec<_> = partitions.iter().map(|partition| (partition.clone(), error(partition))).collect();
+    let adds_all = answers.iter().all(|(_, error)| *error == ErrorCode::OperationNotAttempted);
+    (!adds_all).then_some(Ok(TxnReply::AddPartitions(answers)))
+}
+
+/// The topics that the client may not write to, internal ones among them. Other brokers have been asked for their right already.
+///
+/// # Errors
+/// The client may not use the transactional id.
+fn denied<'a>(
+    call: &Call,
+    image: &MetadataImage,
+    transaction: &'a AddPartitionsToTxnTransaction,
+) -> Result<HashSet<&'a str>, ErrorCode> {
+    if call.version >= BATCHED_FROM || !call.is_guarded() {
+        return Ok(HashSet::new());
+    }
+    call.check(&ADD_PARTITIONS_TO_TXN_TRANSACTION, &transaction.transactional_id)?;
+    let is_internal = |name: &str| image.named(name).is_some_and(|topic| topic.internal);
+    let names = transaction.topics.iter().map(|topic| topic.name.as_str());
+    Ok(names.filter(|name| is_internal(name) || !call.may(&ADD_PARTITIONS_TO_TXN_TOPIC, name)).collect())
 }
 
 fn all(partitions: Vec<TopicPartition>, error: ErrorCode) -> Answers {

@@ -2,6 +2,7 @@
 //!
 //! KIP-546; quotas of addresses KIP-612.
 use super::common::decided::decided;
+use crate::authorization::table::ALTER_CLIENT_QUOTAS_CLUSTER;
 use crate::call::{Call, Outcome};
 use crate::decide::Kind;
 use pylog_wire::ErrorCode;
@@ -10,6 +11,9 @@ use pylog_wire::messages::{AlterClientQuotasRequest, AlterClientQuotasResponse};
 
 /// Asks for the changes. The request has no time-out of its own.
 pub fn handle(call: Call, request: AlterClientQuotasRequest) -> Outcome {
+    if let Err(error) = call.check_cluster(&ALTER_CLIENT_QUOTAS_CLUSTER) {
+        return Outcome::Now(call.answer(&error_response(&request, error, error.sentence())));
+    }
     decided(call, Kind::AlterClientQuotas, request, 0, error_response)
 }
 

@@ -1,16 +1,42 @@
 //! AlterConfigs: decided by Python.
 //!
 //! KIP-133. No version added anything.
-use super::common::decided::decided;
+use super::common::decided::decided_then;
+use crate::authorization::table::{ALTER_CONFIGS_CLUSTER, ALTER_CONFIGS_GROUP, ALTER_CONFIGS_TOPIC, Row};
 use crate::call::{Call, Outcome};
 use crate::decide::Kind;
+use pylog_security::acl::CLUSTER_NAME;
 use pylog_wire::ErrorCode;
-use pylog_wire::messages::alter_configs::AlterConfigsResourceResponse;
+use pylog_wire::messages::alter_configs::{AlterConfigsResource, AlterConfigsResourceResponse};
+use pylog_wire::messages::describe_configs::{RESOURCE_GROUP, RESOURCE_TOPIC};
 use pylog_wire::messages::{AlterConfigsRequest, AlterConfigsResponse};
 
 /// Asks for the change.
-pub fn handle(call: Call, request: AlterConfigsRequest) -> Outcome {
-    decided(call, Kind::AlterConfigs, request, 0, error_response)
+pub fn handle(call: Call, mut request: AlterConfigsRequest) -> Outcome {
+    let mut refused = Vec::new();
+    for resource in call.set_aside_where(&mut request.resources, |resource| {
+        let (row, name) = right_to(resource);
+        !call.may(row, name)
+    }) {
+        let error = right_to(&resource).0.error();
+        let resource = AlterConfigsRequest { resources: vec![resource], ..Default::default() };
+        refused.extend(error_response(&resource, error, error.sentence()).responses);
+    }
+    if request.resources.is_empty() && !refused.is_empty() {
+        return Outcome::Now(call.answer(&AlterConfigsResponse { responses: refused, ..Default::default() }));
+    }
+    decided_then(call, Kind::AlterConfigs, request, 0, error_response, |answer| {
+        answer.responses.extend(refused)
+    })
+}
+
+/// What is demanded of who changes the resource. Those of types that are not known are refused by who decides.
+fn right_to(resource: &AlterConfigsResource) -> (&'static Row, &str) {
+    match resource.resource_type {
+        RESOURCE_TOPIC => (&ALTER_CONFIGS_TOPIC, &resource.resource_name),
+        RESOURCE_GROUP => (&ALTER_CONFIGS_GROUP, &resource.resource_name),
+        _ => (&ALTER_CONFIGS_CLUSTER, CLUSTER_NAME),
+    }
 }
 
 fn error_response(request: &AlterConfigsRequest, error: ErrorCode, why: &str) -> AlterConfigsResponse {

@@ -2,6 +2,7 @@
 //!
 //! KIP-455. Version 1 says whether the number of replicas may change (KIP-860).
 use super::common::decided::decided;
+use crate::authorization::table::ALTER_PARTITION_REASSIGNMENTS_CLUSTER;
 use crate::call::{Call, Outcome};
 use crate::decide::Kind;
 use pylog_wire::ErrorCode;
@@ -9,6 +10,9 @@ use pylog_wire::messages::{AlterPartitionReassignmentsRequest, AlterPartitionRea
 
 /// Asks for the moves.
 pub fn handle(call: Call, request: AlterPartitionReassignmentsRequest) -> Outcome {
+    if let Err(error) = call.check_cluster(&ALTER_PARTITION_REASSIGNMENTS_CLUSTER) {
+        return Outcome::Now(call.answer(&error_response(&request, error, error.sentence())));
+    }
     let timeout_ms = request.timeout_ms;
     decided(call, Kind::AlterPartitionReassignments, request, timeout_ms, error_response)
 }

@@ -3,6 +3,7 @@
 //! KIP-113. No version added anything.
 use std::collections::BTreeMap;
 
+use crate::authorization::table::ALTER_REPLICA_LOG_DIRS_CLUSTER;
 use crate::call::{Call, Outcome};
 use crate::state::topics::MetadataImage;
 use pylog_wire::ErrorCode;
@@ -13,16 +14,17 @@ use pylog_wire::messages::{AlterReplicaLogDirsRequest, AlterReplicaLogDirsRespon
 
 /// Answers for each partition as Kafka does. Of one that is named for two directories the last counts.
 pub fn handle(call: &Call, request: &AlterReplicaLogDirsRequest) -> Outcome {
+    let refused = call.check_cluster(&ALTER_REPLICA_LOG_DIRS_CLUSTER).err();
     let topics = call.shared.topics.now();
     let here = call.shared.logs.dir().display().to_string();
     let mut results: BTreeMap<&str, BTreeMap<i32, ErrorCode>> = BTreeMap::new();
     for dir in &request.dirs {
         for topic in &dir.topics {
             for &number in &topic.partitions {
-                let error = if dir.path == here {
-                    stays(&topics, &topic.name, number)
-                } else {
-                    ErrorCode::LogDirNotFound
+                let error = match refused {
+                    Some(error) => error,
+                    None if dir.path == here => stays(&topics, &topic.name, number),
+                    None => ErrorCode::LogDirNotFound,
                 };
                 results.entry(&topic.name).or_default().insert(number, error);
             }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::common::group_call;
 use super::common::internal_topic;
 use super::common::share_admin::{Refusal, check_count, check_id, check_loaded};
+use crate::authorization::table::{ALTER_SHARE_GROUP_OFFSETS_GROUP, ALTER_SHARE_GROUP_OFFSETS_TOPIC};
 use crate::call::{Call, Outcome};
 use crate::state::topics::Topic;
 use pylog_coordinator::group::{GroupReply, GroupRequest};
@@ -20,10 +21,20 @@ use pylog_wire::messages::alter_share_group_offsets::{
 use pylog_wire::messages::{AlterShareGroupOffsetsRequest, AlterShareGroupOffsetsResponse};
 
 /// Answers when the change is written to the log.
-pub fn handle(call: Call, request: AlterShareGroupOffsetsRequest) -> Outcome {
+pub fn handle(call: Call, mut request: AlterShareGroupOffsetsRequest) -> Outcome {
+    if let Err(error) = call.check(&ALTER_SHARE_GROUP_OFFSETS_GROUP, &request.group_id) {
+        return Outcome::Now(call.answer(&error_response((error, error.sentence().to_owned()))));
+    }
     let count = request.topics.iter().map(|topic| topic.partitions.len()).sum();
     if let Err(refusal) = check_count(count).and_then(|()| check_id(&call, &request.group_id)) {
         return Outcome::Now(call.answer(&error_response(refusal)));
+    }
+    let row = &ALTER_SHARE_GROUP_OFFSETS_TOPIC;
+    let refused = call.set_aside(&mut request.topics, row, |topic| &topic.topic_name);
+    let refused: Vec<_> = refused.into_iter().map(|topic| refusal(topic, row.error())).collect();
+    if request.topics.is_empty() && !refused.is_empty() {
+        let answer = AlterShareGroupOffsetsResponse { responses: refused, ..Default::default() };
+        return Outcome::Now(call.answer(&answer));
     }
     Outcome::later(async move {
         let asked = request.topics.into_iter().map(|asked| (topic_of(&call, &asked), asked));
@@ -50,8 +61,26 @@ pub fn handle(call: Call, request: AlterShareGroupOffsetsRequest) -> Outcome {
             }
             response.responses.push(answer);
         }
+        response.responses.extend(refused);
         call.answer(&response)
     })
+}
+
+/// The answer about a topic that the client may not read.
+fn refusal(
+    topic: AlterShareGroupOffsetsRequestTopic,
+    error: ErrorCode,
+) -> AlterShareGroupOffsetsResponseTopic {
+    let refused = topic.partitions.iter().map(|partition| AlterShareGroupOffsetsResponsePartition {
+        partition_index: partition.partition_index,
+        error_code: error.code(),
+        error_message: Some(error.sentence().to_owned()),
+    });
+    AlterShareGroupOffsetsResponseTopic {
+        partitions: refused.collect(),
+        topic_name: topic.topic_name,
+        ..Default::default()
+    }
 }
 
 fn topic_of(call: &Call, asked: &AlterShareGroupOffsetsRequestTopic) -> Option<Arc<Topic>> {

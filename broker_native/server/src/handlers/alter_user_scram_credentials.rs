@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::common::decided::decided;
+use crate::authorization::table::ALTER_USER_SCRAM_CREDENTIALS_CLUSTER;
 use crate::call::{Call, Outcome};
 use crate::decide::Kind;
 use pylog_wire::ErrorCode;
@@ -12,6 +13,9 @@ use pylog_wire::messages::{AlterUserScramCredentialsRequest, AlterUserScramCrede
 
 /// Asks for the changes. The request has no time-out of its own.
 pub fn handle(call: Call, request: AlterUserScramCredentialsRequest) -> Outcome {
+    if let Err(error) = call.check_cluster(&ALTER_USER_SCRAM_CREDENTIALS_CLUSTER) {
+        return Outcome::Now(call.answer(&error_response(&request, error, error.sentence())));
+    }
     decided(call, Kind::AlterUserScramCredentials, request, 0, error_response)
 }
 

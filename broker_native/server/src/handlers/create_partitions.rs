@@ -1,7 +1,8 @@
 //! CreatePartitions: decided by Python.
 //!
 //! KIP-195. Version 3 knows quotas (KIP-599).
-use super::common::decided::decided;
+use super::common::decided::decided_then;
+use crate::authorization::table::CREATE_PARTITIONS_TOPIC;
 use crate::call::{Call, Outcome};
 use crate::decide::Kind;
 use pylog_wire::ErrorCode;
@@ -9,9 +10,18 @@ use pylog_wire::messages::create_partitions::CreatePartitionsTopicResult;
 use pylog_wire::messages::{CreatePartitionsRequest, CreatePartitionsResponse};
 
 /// Asks for the partitions.
-pub fn handle(call: Call, request: CreatePartitionsRequest) -> Outcome {
+pub fn handle(call: Call, mut request: CreatePartitionsRequest) -> Outcome {
+    let refused = call.set_aside(&mut request.topics, &CREATE_PARTITIONS_TOPIC, |topic| &topic.name);
+    let error = CREATE_PARTITIONS_TOPIC.error();
+    let refused = CreatePartitionsRequest { topics: refused, ..Default::default() };
+    let refused = error_response(&refused, error, error.sentence());
+    if request.topics.is_empty() && !refused.results.is_empty() {
+        return Outcome::Now(call.answer(&refused));
+    }
     let timeout_ms = request.timeout_ms;
-    decided(call, Kind::CreatePartitions, request, timeout_ms, error_response)
+    decided_then(call, Kind::CreatePartitions, request, timeout_ms, error_response, |answer| {
+        answer.results.extend(refused.results);
+    })
 }
 
 fn error_response(

@@ -2,7 +2,8 @@
 //!
 //! KIP-4. Version 4 leaves counts to the broker (KIP-464); 5 answers with the topics' settings (KIP-525); 6 knows quotas
 //! (KIP-599); 7 answers with the topics' ids (KIP-516).
-use super::common::decided::decided_with;
+use super::common::decided::decided_then_with;
+use crate::authorization::table::{CREATE_TOPICS_CLUSTER, CREATE_TOPICS_CONFIGS, CREATE_TOPICS_TOPIC};
 use crate::call::{Call, Outcome};
 use crate::decide::Kind;
 use pylog_wire::ErrorCode;
@@ -13,10 +14,38 @@ use pylog_wire::messages::{CreateTopicsRequest, CreateTopicsResponse};
 const CREATED_BYTES: usize = /* 8 KiB */ 8 << 10;
 
 /// Asks for the topics.
-pub fn handle(call: Call, request: CreateTopicsRequest) -> Outcome {
+pub fn handle(call: Call, mut request: CreateTopicsRequest) -> Outcome {
+    let refused = refused(&call, &mut request);
+    if request.topics.is_empty() && !refused.is_empty() {
+        return Outcome::Now(call.answer(&CreateTopicsResponse { topics: refused, ..Default::default() }));
+    }
     let timeout_ms = request.timeout_ms;
     let answer_bytes = request.topics.len().saturating_mul(CREATED_BYTES);
-    decided_with(call, Kind::CreateTopics, request, timeout_ms, answer_bytes, error_response)
+    let (kind, caller) = (Kind::CreateTopics, call.clone());
+    decided_then_with(call, kind, request, (timeout_ms, answer_bytes), error_response, move |answer| {
+        answer.topics.iter_mut().for_each(|topic| hide_configs(&caller, topic));
+        answer.topics.extend(refused);
+    })
+}
+
+/// Takes out what the client may not create, and answers it.
+fn refused(call: &Call, request: &mut CreateTopicsRequest) -> Vec<CreatableTopicResult> {
+    if !call.is_guarded() || call.may_cluster(&CREATE_TOPICS_CLUSTER) {
+        return Vec::new();
+    }
+    let topics = call.set_aside(&mut request.topics, &CREATE_TOPICS_TOPIC, |topic| &topic.name);
+    let error = CREATE_TOPICS_TOPIC.error();
+    let refused = CreateTopicsRequest { topics, ..Default::default() };
+    error_response(&refused, error, "Authorization failed.").topics
+}
+
+/// Leaves the settings out for who may create the topic and not look at them.
+fn hide_configs(call: &Call, topic: &mut CreatableTopicResult) {
+    if topic.error_code != ErrorCode::None.code() || call.may(&CREATE_TOPICS_CONFIGS, &topic.name) {
+        return;
+    }
+    topic.topic_config_error_code = CREATE_TOPICS_CONFIGS.error().code();
+    (topic.num_partitions, topic.replication_factor, topic.configs) = (-1, -1, None);
 }
 
 fn error_response(request: &CreateTopicsRequest, error: ErrorCode, why: &str) -> CreateTopicsResponse {

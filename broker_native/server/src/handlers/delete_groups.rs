@@ -3,6 +3,7 @@
 //! KIP-229. Version 3 has a sentence for each error.
 use super::common::group_call::{ask, error_of};
 use super::common::share_admin;
+use crate::authorization::table::DELETE_GROUPS_GROUP;
 use crate::call::{Call, Outcome};
 use pylog_coordinator::group::{GroupReply, GroupRequest};
 use pylog_wire::ErrorCode;
@@ -14,6 +15,8 @@ pub fn handle(call: Call, mut request: DeleteGroupsRequest) -> Outcome {
     let mut seen = std::collections::HashSet::new();
     // The answer has each group once, as Kafka's.
     request.groups_names.retain(|group_id| seen.insert(group_id.clone()));
+    let error = DELETE_GROUPS_GROUP.error();
+    let refused = call.set_aside(&mut request.groups_names, &DELETE_GROUPS_GROUP, |group_id| group_id);
     // All that are not share groups, at once.
     let begun = request.groups_names.into_iter().map(|group_id| {
         let shares = matches!(share_admin::is_empty(&call, &group_id), Ok(true));
@@ -38,6 +41,11 @@ pub fn handle(call: Call, mut request: DeleteGroupsRequest) -> Outcome {
             };
             results.push(DeletableGroupResult { group_id, error_code, error_message: None });
         }
+        results.extend(refused.into_iter().map(|group_id| DeletableGroupResult {
+            group_id,
+            error_code: error.code(),
+            error_message: None,
+        }));
         call.answer(&DeleteGroupsResponse { results, ..Default::default() })
     })
 }

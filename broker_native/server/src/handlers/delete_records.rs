@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::common::lookup::led;
+use crate::authorization::table::DELETE_RECORDS_TOPIC;
 use crate::call::{Call, Outcome, guarded_now};
 use crate::errors::of_storage;
 use crate::state::replication::leader_state::LeaderState;
@@ -48,9 +49,12 @@ fn delete_all(call: &Call, request: &DeleteRecordsRequest) -> (DeleteRecordsResp
     let mut waiting = Vec::new();
     let results = request.topics.iter().enumerate().map(|(at, asked)| {
         let topic = topics.named(&asked.name);
+        let allowed = call.check(&DELETE_RECORDS_TOPIC, &asked.name);
         let partitions = asked.partitions.iter().enumerate().map(|(place, partition)| {
-            let deleted = guarded_now(&call.shared, || delete(call, topic, partition))
-                .unwrap_or(Err(ErrorCode::UnknownServerError));
+            let deleted = allowed.and_then(|()| {
+                guarded_now(&call.shared, || delete(call, topic, partition))
+                    .unwrap_or(Err(ErrorCode::UnknownServerError))
+            });
             if let Ok((start, Some(leader_state))) = &deleted {
                 let wanted = if partition.offset < 0 { *start } else { partition.offset };
                 let (topic_name, leader_state) = (asked.name.clone(), Arc::clone(leader_state));

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use uuid::Uuid;
 
 use super::common::share_admin::{delete, must_be_empty};
+use crate::authorization::table::{DELETE_SHARE_GROUP_OFFSETS_GROUP, DELETE_SHARE_GROUP_OFFSETS_TOPIC};
 use crate::call::{Call, Outcome};
 use pylog_coordinator::share::ShareKey;
 use pylog_wire::ErrorCode;
@@ -14,7 +15,9 @@ use pylog_wire::messages::{DeleteShareGroupOffsetsRequest, DeleteShareGroupOffse
 
 /// Answers when the change is written to the log.
 pub fn handle(call: Call, request: DeleteShareGroupOffsetsRequest) -> Outcome {
-    if let Err((error, sentence)) = must_be_empty(&call, &request.group_id) {
+    let allowed = call.check(&DELETE_SHARE_GROUP_OFFSETS_GROUP, &request.group_id);
+    let allowed = allowed.map_err(|error| (error, error.sentence().to_owned()));
+    if let Err((error, sentence)) = allowed.and_then(|()| must_be_empty(&call, &request.group_id)) {
         return Outcome::Now(call.answer(&DeleteShareGroupOffsetsResponse {
             error_code: error.code(),
             error_message: Some(sentence),
@@ -33,6 +36,15 @@ pub fn handle(call: Call, request: DeleteShareGroupOffsetsRequest) -> Outcome {
             }
         }
         for asked in request.topics {
+            if let Err(error) = call.check(&DELETE_SHARE_GROUP_OFFSETS_TOPIC, &asked.topic_name) {
+                response.responses.push(DeleteShareGroupOffsetsResponseTopic {
+                    topic_name: asked.topic_name,
+                    error_code: error.code(),
+                    error_message: Some(error.sentence().to_owned()),
+                    ..Default::default()
+                });
+                continue;
+            }
             let topic_id = call.shared.topics.now().named(&asked.topic_name).map(|topic| topic.id);
             let topic_id = topic_id.unwrap_or_default();
             let error = match all.remove(&topic_id) {

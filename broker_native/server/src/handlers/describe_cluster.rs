@@ -3,6 +3,7 @@
 //! KIP-700. Version 1 asks for brokers or controllers (KIP-919); 2 for dead brokers too (KIP-1073).
 use super::common::brokers::{BrokerEndpoint, Brokers};
 use super::common::operations::on_cluster;
+use crate::authorization::table::DESCRIBE_CLUSTER_OPERATIONS;
 use crate::call::{Call, Outcome};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::describe_cluster::DescribeClusterBroker;
@@ -26,12 +27,18 @@ pub fn handle(call: &Call, request: &DescribeClusterRequest) -> Outcome {
     if request.include_fenced_brokers {
         shown.extend(brokers.dead().into_iter().map(|broker| listed(broker, true)));
     }
+    let asked = request.include_cluster_authorized_operations;
+    // Nothing, to who may not even describe the cluster.
+    let operations = match !asked || call.may_cluster(&DESCRIBE_CLUSTER_OPERATIONS) {
+        true => on_cluster(call, asked),
+        false => 0,
+    };
     Outcome::Now(call.answer(&DescribeClusterResponse {
         endpoint_type: BROKERS,
         cluster_id: settings.cluster_id.clone(),
         controller_id: brokers.controller_id(),
         brokers: shown,
-        cluster_authorized_operations: on_cluster(request.include_cluster_authorized_operations),
+        cluster_authorized_operations: operations,
         ..Default::default()
     }))
 }

@@ -4,7 +4,9 @@
 //! (KIP-1043).
 use super::common::group_call::{ask, error_of};
 use super::common::operations;
+use crate::authorization::table::DESCRIBE_GROUPS_GROUP;
 use crate::call::{Call, Outcome};
+use crate::coordinators::Waiting;
 use pylog_coordinator::group::{GroupReply, GroupRequest};
 use pylog_wire::messages::describe_groups::DescribedGroup;
 use pylog_wire::messages::{DescribeGroupsRequest, DescribeGroupsResponse};
@@ -13,7 +15,10 @@ use pylog_wire::messages::{DescribeGroupsRequest, DescribeGroupsResponse};
 pub fn handle(call: Call, request: DescribeGroupsRequest) -> Outcome {
     let operations_asked = request.include_authorized_operations;
     let asked = request.groups.into_iter().map(|group_id| {
-        let waiting = ask(&call, GroupRequest::DescribeGroup(group_id.clone()));
+        let waiting = match call.check(&DESCRIBE_GROUPS_GROUP, &group_id) {
+            Ok(()) => ask(&call, GroupRequest::DescribeGroup(group_id.clone())),
+            Err(error) => Waiting::now(Err(error)),
+        };
         (group_id, waiting)
     });
     let asked: Vec<_> = asked.collect();
@@ -25,7 +30,7 @@ pub fn handle(call: Call, request: DescribeGroupsRequest) -> Outcome {
                 other => DescribedGroup { error_code: error_of(other), group_id, ..Default::default() },
             };
             if group.error_code == 0 {
-                group.authorized_operations = operations::on_group(operations_asked);
+                group.authorized_operations = operations::on_group(&call, operations_asked, &group.group_id);
             }
             groups.push(group);
         }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::path::Path;
 
+use crate::authorization::table::DESCRIBE_LOG_DIRS_CLUSTER;
 use crate::call::{Call, Outcome};
 use pylog_log::loggers::STORAGE;
 use pylog_log::warn;
@@ -17,6 +18,11 @@ use pylog_wire::messages::{DescribeLogDirsRequest, DescribeLogDirsResponse};
 
 /// Answers with the one directory there is. Partitions that are not here are left out, as in Kafka.
 pub fn handle(call: &Call, request: &DescribeLogDirsRequest) -> Outcome {
+    if let Err(error) = call.check_cluster(&DESCRIBE_LOG_DIRS_CLUSTER) {
+        return Outcome::Now(
+            call.answer(&DescribeLogDirsResponse { error_code: error.code(), ..Default::default() }),
+        );
+    }
     let dir = call.shared.logs.dir();
     let blank = DescribeLogDirsResult { log_dir: dir.display().to_string(), ..Default::default() };
     let result = match space(&dir) {

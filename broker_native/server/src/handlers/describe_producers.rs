@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::common::lookup::led;
 use super::metadata::is_legal;
+use crate::authorization::table::DESCRIBE_PRODUCERS_TOPIC;
 use crate::call::{Call, Outcome};
 use crate::state::topics::Topic;
 use pylog_storage::ProducerInfo;
@@ -23,10 +24,13 @@ pub fn handle(call: &Call, request: &DescribeProducersRequest) -> Outcome {
     let topics = call.shared.topics.now();
     let described = request.topics.iter().map(|asked| {
         let topic = topics.named(&asked.name);
-        let legal = is_legal(&asked.name);
-        let partitions = asked.partition_indexes.iter().map(|number| match legal {
-            true => described(call, topic, *number),
-            false => error_response(*number, ErrorCode::InvalidTopicException),
+        let allowed = match is_legal(&asked.name) {
+            true => call.check(&DESCRIBE_PRODUCERS_TOPIC, &asked.name),
+            false => Err(ErrorCode::InvalidTopicException),
+        };
+        let partitions = asked.partition_indexes.iter().map(|number| match allowed {
+            Ok(()) => described(call, topic, *number),
+            Err(error) => error_response(*number, error),
         });
         TopicResponse { name: asked.name.clone(), partitions: partitions.collect() }
     });

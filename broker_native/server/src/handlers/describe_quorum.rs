@@ -6,6 +6,7 @@
 use uuid::Uuid;
 
 use super::common::brokers::Brokers;
+use crate::authorization::table::DESCRIBE_QUORUM_CLUSTER;
 use crate::call::{Call, Outcome};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::describe_quorum::{
@@ -20,6 +21,14 @@ const UNKNOWN: i64 = -1;
 
 /// Answers with the controller.
 pub fn handle(call: &Call, request: &DescribeQuorumRequest) -> Outcome {
+    if let Err(error) = call.check_cluster(&DESCRIBE_QUORUM_CLUSTER) {
+        let error_message = Some(error.sentence().to_owned());
+        return Outcome::Now(call.answer(&DescribeQuorumResponse {
+            error_code: error.code(),
+            error_message,
+            ..Default::default()
+        }));
+    }
     Outcome::Now(call.answer(&described(call, request)))
 }
 

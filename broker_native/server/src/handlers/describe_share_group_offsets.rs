@@ -6,6 +6,9 @@ use std::collections::BTreeMap;
 
 use super::common::share_admin::{Refusal, check_coordinated, check_count, check_kept, check_loaded};
 use super::common::share_log_ends::end_of;
+use crate::authorization::table::{
+    DESCRIBE_SHARE_GROUP_OFFSETS_ALL, DESCRIBE_SHARE_GROUP_OFFSETS_GROUP, DESCRIBE_SHARE_GROUP_OFFSETS_TOPIC,
+};
 use crate::call::{Call, Outcome};
 use crate::state::topics::Topic;
 use pylog_coordinator::share::ShareKey;
@@ -52,11 +55,17 @@ pub fn handle(call: Call, request: DescribeShareGroupOffsetsRequest) -> Outcome 
 type Topics = Vec<DescribeShareGroupOffsetsResponseTopic>;
 
 async fn describe(call: &Call, group: DescribeShareGroupOffsetsRequestGroup) -> Result<Topics, Refusal> {
+    let plain = |error: ErrorCode| (error, error.sentence().to_owned());
+    call.check(&DESCRIBE_SHARE_GROUP_OFFSETS_GROUP, &group.group_id).map_err(plain)?;
     check_kept(call)?;
     check_coordinated(call, &group.group_id)?;
     check_loaded(&call.shared)?;
     let mut answers = Topics::new();
     for (name, partitions) in asked(call, &group).await? {
+        if let Err(error) = check_topic(call, &group, &name) {
+            answers.extend(error.map(|error| refused(name, partitions, error)));
+            continue;
+        }
         let topic = call.shared.topics.now().named(&name).cloned();
         let mut answer = DescribeShareGroupOffsetsResponseTopic { topic_name: name, ..Default::default() };
         answer.topic_id = topic.as_ref().map(|topic| topic.id).unwrap_or_default();
@@ -66,6 +75,36 @@ async fn describe(call: &Call, group: DescribeShareGroupOffsetsRequestGroup) -> 
         answers.push(answer);
     }
     Ok(answers)
+}
+
+/// Whether the client may know of the topic.
+///
+/// # Errors
+/// What is answered; nothing where all topics of the group are asked for.
+fn check_topic(
+    call: &Call,
+    group: &DescribeShareGroupOffsetsRequestGroup,
+    name: &str,
+) -> Result<(), Option<ErrorCode>> {
+    match group.topics {
+        Some(_) => call.check(&DESCRIBE_SHARE_GROUP_OFFSETS_TOPIC, name).map_err(Some),
+        None => call.check(&DESCRIBE_SHARE_GROUP_OFFSETS_ALL, name).map_err(|_hidden| None),
+    }
+}
+
+fn refused(
+    topic_name: String,
+    partitions: Vec<i32>,
+    error: ErrorCode,
+) -> DescribeShareGroupOffsetsResponseTopic {
+    let refused = partitions.into_iter().map(|partition_index| DescribeShareGroupOffsetsResponsePartition {
+        partition_index,
+        start_offset: NONE,
+        error_code: error.code(),
+        error_message: Some(error.sentence().to_owned()),
+        ..Default::default()
+    });
+    DescribeShareGroupOffsetsResponseTopic { topic_name, partitions: refused.collect(), ..Default::default() }
 }
 
 /// The partitions that are named, or all that the group has.

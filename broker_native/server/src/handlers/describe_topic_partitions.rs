@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::common::brokers::Brokers;
 use super::common::operations::on_topic;
 use super::metadata::{is_legal, state_of};
+use crate::authorization::table::{DESCRIBE_TOPIC_PARTITIONS_ALL, DESCRIBE_TOPIC_PARTITIONS_TOPIC};
 use crate::call::{Call, Outcome};
 use crate::state::topics::{MetadataImage, Partition, Topic};
 use pylog_wire::ErrorCode;
@@ -20,7 +21,12 @@ const PARTITIONS_MAX: i32 = 2000;
 pub fn handle(call: &Call, request: &DescribeTopicPartitionsRequest) -> Outcome {
     let topics = call.shared.topics.now();
     let answer = match names(request, &topics) {
-        Ok(names) => page(request, &topics, &names, &Brokers::of(call)),
+        Ok(mut names) => {
+            let refused = refused(call, request, &mut names);
+            let mut answer = page(call, request, &topics, &names);
+            answer.topics.extend(refused);
+            answer
+        }
         Err(error) => error_response(request, error),
     };
     Outcome::Now(call.answer(&answer))
@@ -45,12 +51,39 @@ fn names<'a>(
     if is_named && is_valid { Ok(names) } else { Err(ErrorCode::InvalidRequest) }
 }
 
+/// Takes out the topics that the client may not know of; answers those that are named.
+fn refused(
+    call: &Call,
+    request: &DescribeTopicPartitionsRequest,
+    names: &mut BTreeSet<&str>,
+) -> Vec<DescribeTopicPartitionsResponseTopic> {
+    let mut refused = Vec::new();
+    if !call.is_guarded() {
+        return refused;
+    }
+    let all = request.topics.is_empty();
+    let row = if all { &DESCRIBE_TOPIC_PARTITIONS_ALL } else { &DESCRIBE_TOPIC_PARTITIONS_TOPIC };
+    names.retain(|name| {
+        let may = call.may(row, name);
+        if !may && !all {
+            refused.push(DescribeTopicPartitionsResponseTopic {
+                error_code: row.error().code(),
+                name: Some((*name).to_owned()),
+                ..Default::default()
+            });
+        }
+        may
+    });
+    refused
+}
+
 fn page(
+    call: &Call,
     request: &DescribeTopicPartitionsRequest,
     topics: &MetadataImage,
     names: &BTreeSet<&str>,
-    brokers: &Brokers,
 ) -> DescribeTopicPartitionsResponse {
+    let brokers = &Brokers::of(call);
     let limit = request.response_partition_limit.clamp(1, PARTITIONS_MAX);
     let mut left = usize::try_from(limit).unwrap_or(1);
     let mut answer = DescribeTopicPartitionsResponse::default();
@@ -61,14 +94,14 @@ fn page(
         }
         let Some(topic) = topics.named(name) else {
             if !request.topics.is_empty() {
-                answer.topics.push(unknown(name));
+                answer.topics.push(unknown(call, name));
             }
             continue;
         };
         let begun = request.cursor.as_ref().filter(|cursor| cursor.topic_name == **name);
         let first = begun.map_or(0, |cursor| usize::try_from(cursor.partition_index).unwrap_or(0));
         let end = first.saturating_add(left).min(topic.partitions.len());
-        answer.topics.push(described(topic, first..end, brokers));
+        answer.topics.push(described(call, topic, first..end, brokers));
         if end < topic.partitions.len() {
             let partition_index = i32::try_from(end).unwrap_or(i32::MAX);
             answer.next_cursor = Some(Cursor { topic_name: (*name).to_owned(), partition_index });
@@ -79,7 +112,12 @@ fn page(
     answer
 }
 
-fn described(topic: &Topic, shown: Range<usize>, brokers: &Brokers) -> DescribeTopicPartitionsResponseTopic {
+fn described(
+    call: &Call,
+    topic: &Topic,
+    shown: Range<usize>,
+    brokers: &Brokers,
+) -> DescribeTopicPartitionsResponseTopic {
     DescribeTopicPartitionsResponseTopic {
         name: Some(topic.name.clone()),
         topic_id: topic.id,
@@ -91,7 +129,7 @@ fn described(topic: &Topic, shown: Range<usize>, brokers: &Brokers) -> DescribeT
             .iter()
             .map(|shown| partition(shown, brokers))
             .collect(),
-        topic_authorized_operations: on_topic(true),
+        topic_authorized_operations: on_topic(call, true, &topic.name),
         ..Default::default()
     }
 }
@@ -111,7 +149,7 @@ fn partition(partition: &Partition, brokers: &Brokers) -> DescribeTopicPartition
     }
 }
 
-fn unknown(name: &str) -> DescribeTopicPartitionsResponseTopic {
+fn unknown(call: &Call, name: &str) -> DescribeTopicPartitionsResponseTopic {
     let error = match is_legal(name) {
         true => ErrorCode::UnknownTopicOrPartition,
         false => ErrorCode::InvalidTopicException,
@@ -119,7 +157,7 @@ fn unknown(name: &str) -> DescribeTopicPartitionsResponseTopic {
     DescribeTopicPartitionsResponseTopic {
         error_code: error.code(),
         name: Some(name.to_owned()),
-        topic_authorized_operations: on_topic(true),
+        topic_authorized_operations: on_topic(call, true, name),
         ..Default::default()
     }
 }

@@ -2,7 +2,9 @@
 //!
 //! KIP-664.
 use super::common::transactions::ask;
+use crate::authorization::table::{DESCRIBE_TRANSACTIONS_TOPIC, DESCRIBE_TRANSACTIONS_TRANSACTION};
 use crate::call::{Call, Outcome};
+use crate::coordinators::Waiting;
 use pylog_coordinator::transaction::{TxnReply, TxnRequest};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::describe_transactions::TransactionState;
@@ -12,7 +14,10 @@ use pylog_wire::messages::{DescribeTransactionsRequest, DescribeTransactionsResp
 pub fn handle(call: Call, request: DescribeTransactionsRequest) -> Outcome {
     let describe = |transactional_id: String| {
         let request = TxnRequest::Describe(transactional_id.clone());
-        let waiting = ask(&call, &transactional_id, request);
+        let waiting = match call.check(&DESCRIBE_TRANSACTIONS_TRANSACTION, &transactional_id) {
+            Ok(()) => ask(&call, &transactional_id, request),
+            Err(error) => Waiting::now(Err(error)),
+        };
         (transactional_id, waiting)
     };
     let asked: Vec<_> = request.transactional_ids.into_iter().map(describe).collect();
@@ -20,7 +25,10 @@ pub fn handle(call: Call, request: DescribeTransactionsRequest) -> Outcome {
         let mut transaction_states = Vec::with_capacity(asked.len());
         for (transactional_id, waiting) in asked {
             transaction_states.push(match waiting.await {
-                Ok(TxnReply::Describe(state)) => state,
+                Ok(TxnReply::Describe(mut state)) => {
+                    state.topics.retain(|topic| call.may(&DESCRIBE_TRANSACTIONS_TOPIC, &topic.topic));
+                    state
+                }
                 Ok(_) => error_response(transactional_id, ErrorCode::UnknownServerError),
                 // Without the internal topic there never was a transaction.
                 Err(ErrorCode::CoordinatorNotAvailable) => {

@@ -2,6 +2,7 @@
 //!
 //! KIP-554.
 use super::common::decided::decided;
+use crate::authorization::table::DESCRIBE_USER_SCRAM_CREDENTIALS_CLUSTER;
 use crate::call::{Call, Outcome};
 use crate::decide::Kind;
 use pylog_wire::ErrorCode;
@@ -9,11 +10,20 @@ use pylog_wire::messages::{DescribeUserScramCredentialsRequest, DescribeUserScra
 
 /// Asks for the users.
 pub fn handle(call: Call, request: DescribeUserScramCredentialsRequest) -> Outcome {
-    decided(call, Kind::DescribeUserScramCredentials, request, 0, |_request, error: ErrorCode, why| {
-        DescribeUserScramCredentialsResponse {
-            error_code: error.code(),
-            error_message: Some(why.into()),
-            ..Default::default()
-        }
-    })
+    if let Err(error) = call.check_cluster(&DESCRIBE_USER_SCRAM_CREDENTIALS_CLUSTER) {
+        return Outcome::Now(call.answer(&error_response(&request, error, error.sentence())));
+    }
+    decided(call, Kind::DescribeUserScramCredentials, request, 0, error_response)
+}
+
+fn error_response(
+    _request: &DescribeUserScramCredentialsRequest,
+    error: ErrorCode,
+    why: &str,
+) -> DescribeUserScramCredentialsResponse {
+    DescribeUserScramCredentialsResponse {
+        error_code: error.code(),
+        error_message: Some(why.into()),
+        ..Default::default()
+    }
 }

@@ -5,6 +5,7 @@
 //! (KIP-890).
 use super::common::answered::answered;
 use super::common::transactions::{FENCED_FROM, ask, fenced_as};
+use crate::authorization::table::END_TXN_TRANSACTION;
 use crate::call::{Call, Outcome, Reply};
 use pylog_coordinator::transaction::{TxnReply, TxnRequest};
 use pylog_wire::ErrorCode;
@@ -12,6 +13,9 @@ use pylog_wire::messages::{EndTxnRequest, EndTxnResponse};
 
 /// Hands the request to the coordinator.
 pub fn handle(call: Call, request: EndTxnRequest) -> Outcome {
+    if let Err(error) = call.check(&END_TXN_TRANSACTION, &request.transactional_id) {
+        return Outcome::Now(reply(&call, Err(error)));
+    }
     let transactional_id = request.transactional_id.clone();
     let waiting = ask(&call, &transactional_id, TxnRequest::EndTxn(request));
     answered(call, waiting, reply)

@@ -6,6 +6,9 @@ use super::common::brokers::{BrokerEndpoint, Brokers};
 use super::common::forwarded_metadata::{self, ForwardedAnswer};
 use super::common::internal_topic;
 use super::common::share_call::{NOT_AT_THE_LEVEL, is_refused};
+use crate::authorization::table::{
+    FIND_COORDINATOR_GROUP, FIND_COORDINATOR_SHARE, FIND_COORDINATOR_TRANSACTION,
+};
 use crate::call::{Call, Outcome, Reply};
 use crate::coordinators::Coordinator;
 use pylog_coordinator::Machine;
@@ -26,39 +29,61 @@ const SHARE: i8 = 2;
 const SHARE_FROM: i16 = 6;
 
 /// Answers at once, or after the internal topic was made.
-pub fn handle(call: Call, request: FindCoordinatorRequest) -> Outcome {
+pub fn handle(call: Call, mut request: FindCoordinatorRequest) -> Outcome {
+    if call.version < MANY_FROM {
+        request.coordinator_keys = vec![std::mem::take(&mut request.key)];
+    }
+    let refused = refused(&call, &mut request);
+    if request.coordinator_keys.is_empty() && !refused.is_empty() {
+        return Outcome::Now(respond(&call, refused));
+    }
     if forwarded_metadata::is_needed(&call) {
-        return Outcome::later(async move { forwarded(&call, request).await });
+        return Outcome::later(async move { forwarded(&call, request, refused).await });
     }
     let Some(topic) = missing_topic(&call, request.key_type) else {
-        return Outcome::Now(reply(&call, &request));
+        return Outcome::Now(reply(&call, &request, refused));
     };
     call.shared.metrics.events.increment();
     Outcome::later(async move {
         internal_topic::make(&call, topic).await;
-        reply(&call, &request)
+        reply(&call, &request, refused)
     })
 }
 
+/// Takes out the keys that the client may not ask for, and answers them.
+fn refused(call: &Call, request: &mut FindCoordinatorRequest) -> Vec<Found> {
+    let key_type = request.key_type;
+    let check = |key: &str| match key_type {
+        GROUP => call.check(&FIND_COORDINATOR_GROUP, key),
+        TRANSACTION => call.check(&FIND_COORDINATOR_TRANSACTION, key),
+        SHARE => call.check_cluster(&FIND_COORDINATOR_SHARE),
+        _ => Ok(()),
+    };
+    let mut errors = Vec::new();
+    let keys = call.set_aside_where(&mut request.coordinator_keys, |key| {
+        let refusal = check(key).err();
+        errors.extend(refusal);
+        refusal.is_some()
+    });
+    keys.into_iter().zip(errors).map(|(key, error)| nowhere(key, error, "")).collect()
+}
+
 /// The answer of a broker without a lease: forwarded to the other brokers.
-async fn forwarded(call: &Call, request: FindCoordinatorRequest) -> Reply {
-    let mut asked = request.clone();
-    if call.version < MANY_FROM {
-        asked.coordinator_keys = vec![request.key.clone()];
-    }
+async fn forwarded(call: &Call, request: FindCoordinatorRequest, refused: Vec<Found>) -> Reply {
     // A broker without a lease names no coordinator.
     let knows = |answer: &FindCoordinatorResponse| {
         answer.coordinators.iter().any(|coordinator| coordinator.error_code == ErrorCode::None.code())
     };
-    match forwarded_metadata::ask(call, asked, knows).await {
+    match forwarded_metadata::ask(call, request.clone(), knows).await {
         ForwardedAnswer::Known(mut answer) => {
             if !forwarded_metadata::is_over_inter_broker_listener(call) {
                 let brokers = Brokers::of(call);
                 answer.coordinators.iter_mut().for_each(|found| readdress(found, &brokers));
             }
+            answer.coordinators.extend(refused);
             respond(call, answer.coordinators)
         }
-        ForwardedAnswer::Nothing => reply(call, &request),
+        ForwardedAnswer::Nothing => reply(call, &request, refused),
         ForwardedAnswer::CutOff => forwarded_metadata::cut_off(),
     }
 }
@@ -89,13 +114,9 @@ fn missing_topic(call: &Call, key_type: i8) -> Option<&'static str> {
     }
 }
 
-fn reply(call: &Call, request: &FindCoordinatorRequest) -> Reply {
-    let keys = if call.version >= MANY_FROM {
-        &request.coordinator_keys[..]
-    } else {
-        std::slice::from_ref(&request.key)
-    };
-    respond(call, keys.iter().map(|key| found(call, request.key_type, key)).collect())
+fn reply(call: &Call, request: &FindCoordinatorRequest, refused: Vec<Found>) -> Reply {
+    let found = request.coordinator_keys.iter().map(|key| found(call, request.key_type, key));
+    respond(call, found.chain(refused).collect())
 }
 
 fn respond(call: &Call, mut coordinators: Vec<Found>) -> Reply {
@@ -128,19 +149,25 @@ fn found(call: &Call, key_type: i8, key: &str) -> Found {
         _ => Err(ErrorCode::InvalidRequest),
     };
     let sentence = if keeper == Err(ErrorCode::UnsupportedVersion) { NOT_AT_THE_LEVEL } else { "" };
-    let (key, error_message) = (key.to_owned(), Some(sentence.to_owned()));
+    let key = key.to_owned();
     match keeper {
         Ok(BrokerEndpoint { id: node_id, host, port, .. }) => {
+            let error_message = Some(sentence.to_owned());
             Found { key, node_id, host, port, error_code: ErrorCode::None.code(), error_message }
         }
-        Err(error) => Found {
-            key,
-            node_id: NONE,
-            host: String::new(),
-            port: NONE,
-            error_code: error.code(),
-            error_message,
-        },
+        Err(error) => nowhere(key, error, sentence),
+    }
+}
+
+/// The answer about a key whose coordinator is not told.
+fn nowhere(key: String, error: ErrorCode, sentence: &str) -> Found {
+    Found {
+        key,
+        node_id: NONE,
+        host: String::new(),
+        port: NONE,
+        error_code: error.code(),
+        error_message: Some(sentence.to_owned()),
     }
 }
 

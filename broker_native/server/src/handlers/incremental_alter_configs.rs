@@ -1,16 +1,48 @@
 //! IncrementalAlterConfigs: decided by Python.
 //!
 //! KIP-339. No version added anything.
-use super::common::decided::decided;
+use super::common::decided::decided_then;
+use crate::authorization::table::{
+    INCREMENTAL_ALTER_CONFIGS_CLUSTER, INCREMENTAL_ALTER_CONFIGS_GROUP, INCREMENTAL_ALTER_CONFIGS_LOGGER,
+    INCREMENTAL_ALTER_CONFIGS_TOPIC, Row,
+};
 use crate::call::{Call, Outcome};
 use crate::decide::Kind;
+use pylog_security::acl::CLUSTER_NAME;
 use pylog_wire::ErrorCode;
-use pylog_wire::messages::incremental_alter_configs::AlterConfigsResourceResponse;
+use pylog_wire::messages::describe_configs::{RESOURCE_BROKER_LOGGER, RESOURCE_GROUP, RESOURCE_TOPIC};
+use pylog_wire::messages::incremental_alter_configs::{AlterConfigsResource, AlterConfigsResourceResponse};
 use pylog_wire::messages::{IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse};
 
 /// Asks for the change.
-pub fn handle(call: Call, request: IncrementalAlterConfigsRequest) -> Outcome {
-    decided(call, Kind::IncrementalAlterConfigs, request, 0, error_response)
+pub fn handle(call: Call, mut request: IncrementalAlterConfigsRequest) -> Outcome {
+    let mut refused = Vec::new();
+    for resource in call.set_aside_where(&mut request.resources, |resource| {
+        let (row, name) = right_to(resource);
+        !call.may(row, name)
+    }) {
+        let error = right_to(&resource).0.error();
+        let resource = IncrementalAlterConfigsRequest { resources: vec![resource], ..Default::default() };
+        refused.extend(error_response(&resource, error, error.sentence()).responses);
+    }
+    if request.resources.is_empty() && !refused.is_empty() {
+        return Outcome::Now(
+            call.answer(&IncrementalAlterConfigsResponse { responses: refused, ..Default::default() }),
+        );
+    }
+    decided_then(call, Kind::IncrementalAlterConfigs, request, 0, error_response, |answer| {
+        answer.responses.extend(refused)
+    })
+}
+
+/// What is demanded of who changes the resource. Those of types that are not known are refused by who decides.
+fn right_to(resource: &AlterConfigsResource) -> (&'static Row, &str) {
+    match resource.resource_type {
+        RESOURCE_TOPIC => (&INCREMENTAL_ALTER_CONFIGS_TOPIC, &resource.resource_name),
+        RESOURCE_GROUP => (&INCREMENTAL_ALTER_CONFIGS_GROUP, &resource.resource_name),
+        RESOURCE_BROKER_LOGGER => (&INCREMENTAL_ALTER_CONFIGS_LOGGER, CLUSTER_NAME),
+        _ => (&INCREMENTAL_ALTER_CONFIGS_CLUSTER, CLUSTER_NAME),
+    }
 }
 
 fn error_response(

@@ -4,6 +4,10 @@
 //! (KIP-890); 6 has two-phase commit (KIP-939).
 use super::common::answered::answered;
 use super::common::transactions::{ask, fenced_as};
+use crate::authorization::table::{
+    INIT_PRODUCER_ID_CLUSTER, INIT_PRODUCER_ID_SOME_TOPIC, INIT_PRODUCER_ID_TRANSACTION,
+    INIT_PRODUCER_ID_TWO_PHASE,
+};
 use crate::call::{Call, Outcome, Reply};
 use pylog_coordinator::transaction::{ProducerIdSource, TxnReply, TxnRequest};
 use pylog_wire::ErrorCode;
@@ -15,6 +19,9 @@ const FENCED_FROM: i16 = 4;
 /// Without a transactional id: an id that nobody had before, epoch 0; also when a producer asks for a new epoch of the id
 /// it has (KIP-360), as Kafka does.
 pub fn handle(call: Call, request: InitProducerIdRequest) -> Outcome {
+    if let Err(error) = check(&call, &request) {
+        return Outcome::Now(call.answer(&error_response(error)));
+    }
     let Some(transactional_id) = request.transactional_id.clone() else {
         let given = ProducerIdSource::next(&*call.shared.producer_ids);
         return Outcome::Now(call.answer(&match given {
@@ -26,6 +33,19 @@ pub fn handle(call: Call, request: InitProducerIdRequest) -> Outcome {
     };
     let waiting = ask(&call, &transactional_id, TxnRequest::InitProducerId(request));
     answered(call, waiting, reply)
+}
+
+/// Whether the client may use the transactional id; without one, whether it may write idempotently, or to some topic.
+fn check(call: &Call, request: &InitProducerIdRequest) -> Result<(), ErrorCode> {
+    match &request.transactional_id {
+        Some(id) => {
+            call.check(&INIT_PRODUCER_ID_TRANSACTION, id)?;
+            if request.enable_2_pc { call.check(&INIT_PRODUCER_ID_TWO_PHASE, id) } else { Ok(()) }
+        }
+        None if call.may_cluster(&INIT_PRODUCER_ID_CLUSTER) => Ok(()),
+        None if call.may_some(&INIT_PRODUCER_ID_SOME_TOPIC) => Ok(()),
+        None => Err(INIT_PRODUCER_ID_CLUSTER.error()),
+    }
 }
 
 fn reply(call: &Call, answer: Result<TxnReply, ErrorCode>) -> Reply {

@@ -6,6 +6,7 @@
 use uuid::Uuid;
 
 use super::common::group_call::{answer, error_of};
+use crate::authorization::table::JOIN_GROUP_GROUP;
 use crate::call::{Call, Outcome};
 use pylog_coordinator::group::{GroupReply, GroupRequest};
 use pylog_wire::messages::{JoinGroupRequest, JoinGroupResponse};
@@ -15,6 +16,11 @@ const NULL_PROTOCOL_FROM: i16 = 7;
 
 /// Asks the group.
 pub fn handle(call: Call, mut request: JoinGroupRequest) -> Outcome {
+    if let Err(error) = call.check(&JOIN_GROUP_GROUP, &request.group_id) {
+        let protocol_name = (call.version < NULL_PROTOCOL_FROM).then(String::new);
+        let refused = JoinGroupResponse { error_code: error.code(), protocol_name, ..Default::default() };
+        return Outcome::Now(call.answer(&refused));
+    }
     if call.version == 0 {
         request.rebalance_timeout_ms = request.session_timeout_ms;
     }

@@ -2,6 +2,7 @@
 //!
 //! Version 3 names several members, static ones too (KIP-345); 5 has the reason (KIP-800).
 use super::common::group_call::{answer, error_of};
+use crate::authorization::table::LEAVE_GROUP_GROUP;
 use crate::call::{Call, Outcome};
 use pylog_coordinator::group::{GroupReply, GroupRequest};
 use pylog_wire::messages::leave_group::MemberIdentity;
@@ -12,6 +13,11 @@ const MEMBERS_FROM: i16 = 3;
 
 /// Asks the group.
 pub fn handle(call: Call, mut request: LeaveGroupRequest) -> Outcome {
+    if let Err(error) = call.check(&LEAVE_GROUP_GROUP, &request.group_id) {
+        return Outcome::Now(
+            call.answer(&LeaveGroupResponse { error_code: error.code(), ..Default::default() }),
+        );
+    }
     let one_member = call.version < MEMBERS_FROM;
     if one_member {
         let member_id = std::mem::take(&mut request.member_id);

@@ -2,6 +2,7 @@
 //!
 //! Version 0 asks for client metrics (KIP-714); 1 for settings of any kind (KIP-1142).
 use super::common::brokers::Brokers;
+use crate::authorization::table::LIST_CONFIG_RESOURCES_CLUSTER;
 use crate::call::{Call, Outcome};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::describe_configs::{
@@ -19,6 +20,11 @@ const TYPES_FROM: i16 = 1;
 
 /// Answers with the names of all topics, live brokers and groups with settings, or of one of these types.
 pub fn handle(call: &Call, request: &ListConfigResourcesRequest) -> Outcome {
+    if let Err(error) = call.check_cluster(&LIST_CONFIG_RESOURCES_CLUSTER) {
+        return Outcome::Now(
+            call.answer(&ListConfigResourcesResponse { error_code: error.code(), ..Default::default() }),
+        );
+    }
     let asked = &request.resource_types;
     if !asked.iter().all(|one| KNOWN.contains(one)) {
         let error_code = ErrorCode::UnsupportedVersion.code();

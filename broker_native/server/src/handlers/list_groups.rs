@@ -1,6 +1,7 @@
 //! ListGroups: all groups that this broker coordinates.
 //!
 //! Version 4 has the groups' states, and asks for some of them (KIP-518); 5 the same of their types (KIP-848).
+use crate::authorization::table::{LIST_GROUPS_CLUSTER, LIST_GROUPS_GROUP};
 use crate::call::{Call, Outcome};
 use pylog_coordinator::group::Group;
 use pylog_wire::messages::list_groups::ListedGroup;
@@ -14,9 +15,12 @@ pub fn handle(call: &Call, request: &ListGroupsRequest) -> Outcome {
         (states.is_empty() || states.contains(&group.kind.state_name().to_lowercase()))
             && (types.is_empty() || types.iter().any(|name| name == group.kind.type_name()))
     };
+    let sees_all = call.may_cluster(&LIST_GROUPS_CLUSTER);
     let mut groups = Vec::new();
     let looked = call.shared.coordinators.groups.for_each_loaded(|machine| {
-        let found = machine.groups().filter(|(_, group)| wanted(group));
+        let found = machine.groups().filter(|(group_id, group)| {
+            wanted(group) && (sees_all || call.may(&LIST_GROUPS_GROUP, group_id))
+        });
         groups.extend(found.map(|(group_id, group)| ListedGroup {
             group_id: group_id.to_owned(),
             protocol_type: group.kind.protocol_type().to_owned(),

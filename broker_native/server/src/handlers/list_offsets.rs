@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::common::lookup::{is_replica, led};
+use crate::authorization::table::{LIST_OFFSETS_REPLICA, LIST_OFFSETS_TOPIC};
 use crate::call::{Call, Outcome, Reply, guarded_now};
 use crate::errors::of_storage;
 use crate::state::topics::{Partition, Topic};
@@ -34,7 +35,12 @@ pub fn handle(call: Call, request: ListOffsetsRequest) -> Outcome {
 fn found(call: &Call, request: &ListOffsetsRequest) -> Reply {
     let topics = call.shared.topics.now();
     let repeated = repeated(request);
+    let may_copy = request.replica_id < 0 || call.may_cluster(&LIST_OFFSETS_REPLICA);
     let results = request.topics.iter().map(|asked| {
+        let allowed = match may_copy {
+            true => call.check(&LIST_OFFSETS_TOPIC, &asked.name),
+            false => Err(LIST_OFFSETS_REPLICA.error()),
+        };
         let topic = topics.named(&asked.name);
         let mut answered = HashSet::new();
         let once = asked.partitions.iter().filter(|partition| answered.insert(partition.partition_index));
@@ -43,9 +49,11 @@ fn found(call: &Call, request: &ListOffsetsRequest) -> Reply {
                 partition_index: partition.partition_index,
                 ..Default::default()
             };
-            let found = match repeated.contains(&(asked.name.as_str(), partition.partition_index)) {
-                true => Err(ErrorCode::InvalidRequest),
-                false => guarded_now(&call.shared, || find(call, topic, partition, request))
+            let is_repeated = repeated.contains(&(asked.name.as_str(), partition.partition_index));
+            let found = match (allowed, is_repeated) {
+                (Err(error), _) => Err(error),
+                (Ok(()), true) => Err(ErrorCode::InvalidRequest),
+                (Ok(()), false) => guarded_now(&call.shared, || find(call, topic, partition, request))
                     .unwrap_or(Err(ErrorCode::UnknownServerError)),
             };
             match found {

@@ -2,6 +2,7 @@
 //!
 //! KIP-455.
 use super::common::decided::decided;
+use crate::authorization::table::LIST_PARTITION_REASSIGNMENTS_CLUSTER;
 use crate::call::{Call, Outcome};
 use crate::decide::Kind;
 use pylog_wire::ErrorCode;
@@ -9,6 +10,9 @@ use pylog_wire::messages::{ListPartitionReassignmentsRequest, ListPartitionReass
 
 /// Asks for the moves that are under way.
 pub fn handle(call: Call, request: ListPartitionReassignmentsRequest) -> Outcome {
+    if let Err(error) = call.check_cluster(&LIST_PARTITION_REASSIGNMENTS_CLUSTER) {
+        return Outcome::Now(call.answer(&error_response(&request, error, error.sentence())));
+    }
     let timeout_ms = request.timeout_ms;
     decided(call, Kind::ListPartitionReassignments, request, timeout_ms, error_response)
 }

@@ -1,6 +1,7 @@
 //! ListTransactions: the transactional ids that this broker coordinates.
 //!
 //! KIP-664. Version 1 asks for those that are open for a while (KIP-994); 2 for ids by a pattern (KIP-1152).
+use crate::authorization::table::LIST_TRANSACTIONS_TRANSACTION;
 use crate::call::{Call, Outcome};
 use pylog_coordinator::Now;
 use pylog_coordinator::transaction::{TxnFilter, TxnState};
@@ -30,7 +31,10 @@ pub fn handle(call: &Call, request: &ListTransactionsRequest) -> Outcome {
     let now = Now { wall_ms: clock.now_ms(), steady_ms: clock.steady_ms() };
     let looked = call.shared.coordinators.transactions.for_each_loaded(|machine| {
         if wanted {
-            transaction_states.extend(machine.list(&filter, &name_matches, now));
+            let listed = machine.list(&filter, &name_matches, now).into_iter();
+            let visible =
+                listed.filter(|state| call.may(&LIST_TRANSACTIONS_TRANSACTION, &state.transactional_id));
+            transaction_states.extend(visible);
         }
     });
     Outcome::Now(call.answer(&match looked {

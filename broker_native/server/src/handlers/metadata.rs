@@ -11,6 +11,9 @@ use super::common::brokers::{BrokerEndpoint, Brokers};
 use super::common::decided::room_for;
 use super::common::forwarded_metadata::{self, ForwardedAnswer};
 use super::common::operations::{on_cluster, on_topic};
+use crate::authorization::table::{
+    METADATA_ALL_TOPICS, METADATA_CREATE_CLUSTER, METADATA_CREATE_TOPIC, METADATA_OPERATIONS, METADATA_TOPIC,
+};
 use crate::call::{Call, Outcome, Reply};
 use crate::decide::{Kind, ask};
 use crate::state::topics::{MetadataImage, Partition, Topic};
@@ -35,14 +38,19 @@ const CREATED_MAX: usize = 1_000;
 const NAME_LEN_MAX: usize = 249;
 
 /// Answers at once, or after missing topics were made.
-pub fn handle(call: Call, request: MetadataRequest) -> Outcome {
-    if forwarded_metadata::is_needed(&call) {
-        return Outcome::later(async move { forwarded(&call, request).await });
+pub fn handle(call: Call, mut request: MetadataRequest) -> Outcome {
+    // Before version 1 an empty list means all; from here on only null does.
+    if call.version < EMPTY_MEANS_NONE_FROM && request.topics.as_ref().is_some_and(Vec::is_empty) {
+        request.topics = None;
     }
     let image = call.shared.topics.now();
+    let refused = refused(&call, &mut request, &image);
+    if forwarded_metadata::is_needed(&call) {
+        return Outcome::later(async move { forwarded(&call, request, refused).await });
+    }
     let missing = missing(&call, &request, &image);
     if missing.is_empty() {
-        return Outcome::Now(reply(&call, &request, &image));
+        return Outcome::Now(reply(&call, &request, &image, refused));
     }
     call.shared.metrics.events.increment();
     let asks_much = request.topics.as_ref().is_some_and(|topics| topics.len() > CREATED_MAX);
@@ -61,19 +69,18 @@ pub fn handle(call: Call, request: MetadataRequest) -> Outcome {
                 "{count} topics ({first:?} and so on) are not created for a client at {client}: {why}"
             );
         }
-        reply(&call, &request, &call.shared.topics.now())
+        reply(&call, &request, &call.shared.topics.now(), refused)
     };
     // A request that names much is not kept beside many others of its connection.
     if asks_much { Outcome::in_order(made) } else { Outcome::later(made) }
 }
 
 /// The answer of a broker without a lease: forwarded to the other brokers.
-async fn forwarded(call: &Call, request: MetadataRequest) -> Reply {
-    let all = Some(Vec::new()) == request.topics && call.version < EMPTY_MEANS_NONE_FROM;
+async fn forwarded(call: &Call, request: MetadataRequest, refused: Vec<MetadataResponseTopic>) -> Reply {
     let mut asked = request.clone();
-    if all {
-        asked.topics = None;
-    }
+    // Another broker creates topics for this one, whoever its client is; it may know of fewer topics.
+    let mut names = asked.topics.iter().flatten().filter_map(|topic| topic.name.as_deref());
+    asked.allow_auto_topic_creation &= names.all(|name| may_create(call, name));
     match forwarded_metadata::ask(call, asked, |answer| answer.error_code == ErrorCode::None.code()).await {
         ForwardedAnswer::Known(mut answer) => {
             if !forwarded_metadata::is_over_inter_broker_listener(call) {
@@ -82,10 +89,78 @@ async fn forwarded(call: &Call, request: MetadataRequest) -> Reply {
                 let found = answer.brokers.iter().filter_map(|broker| brokers.find(broker.node_id));
                 answer.brokers = found.map(listed).collect();
             }
-            call.answer(&answer)
+            call.answer(&visible(call, &request, answer, refused))
         }
-        ForwardedAnswer::Nothing => reply(call, &request, &call.shared.topics.now()),
+        ForwardedAnswer::Nothing => reply(call, &request, &call.shared.topics.now(), refused),
         ForwardedAnswer::CutOff => forwarded_metadata::cut_off(),
+    }
+}
+
+/// Another broker's answer to this one, as far as the client may see it.
+fn visible(
+    call: &Call,
+    request: &MetadataRequest,
+    mut answer: MetadataResponse,
+    refused: Vec<MetadataResponseTopic>,
+) -> MetadataResponse {
+    if call.is_guarded() {
+        let all = request.topics.is_none();
+        answer.topics.retain(|topic| {
+            // One that was asked for by its id has got its name only now.
+            let row = if all { &METADATA_ALL_TOPICS } else { &METADATA_TOPIC };
+            topic.name.as_ref().is_none_or(|name| call.may(row, name))
+        });
+        for topic in &mut answer.topics {
+            topic.topic_authorized_operations = operations_on(call, request, topic);
+        }
+        answer.cluster_authorized_operations = cluster_operations(call, request);
+    }
+    answer.topics.extend(refused);
+    answer
+}
+
+/// Takes out the topics that the client may not know of, and those that would be created and that it may not create; answers them.
+fn refused(call: &Call, request: &mut MetadataRequest, image: &MetadataImage) -> Vec<MetadataResponseTopic> {
+    let creates = request.allow_auto_topic_creation && call.shared.settings.auto_create_topics_enable;
+    let Some(topics) = &mut request.topics else { return Vec::new() };
+    let topics = call.set_aside_where(topics, |asked| {
+        let known = match &asked.name {
+            Some(name) if asked.topic_id.is_nil() => {
+                let is_missing = image.named(name).is_none();
+                return !call.may(&METADATA_TOPIC, name)
+                    || (creates && is_missing && !may_create(call, name));
+            }
+            _ => image.with_id(&asked.topic_id),
+        };
+        known.is_some_and(|topic| !call.may(&METADATA_TOPIC, &topic.name))
+    });
+    let mut seen = HashSet::new();
+    let once = topics.iter().filter(|topic| seen.insert((&topic.name, topic.topic_id)));
+    let refusal = |asked: &MetadataRequestTopic| MetadataResponseTopic {
+        error_code: METADATA_TOPIC.error().code(),
+        name: asked.name.clone(),
+        topic_id: asked.topic_id,
+        ..Default::default()
+    };
+    once.map(refusal).collect()
+}
+
+fn may_create(call: &Call, name: &str) -> bool {
+    call.may_cluster(&METADATA_CREATE_CLUSTER) || call.may(&METADATA_CREATE_TOPIC, name)
+}
+
+/// What the client may do with the topic, where it asks for that.
+fn operations_on(call: &Call, request: &MetadataRequest, topic: &MetadataResponseTopic) -> i32 {
+    let name = topic.name.as_deref().unwrap_or_default();
+    on_topic(call, request.include_topic_authorized_operations, name)
+}
+
+/// What the client may do with the cluster, where it asks for that: nothing, where it may not even describe it.
+fn cluster_operations(call: &Call, request: &MetadataRequest) -> i32 {
+    let asked = request.include_cluster_authorized_operations;
+    match !asked || call.may_cluster(&METADATA_OPERATIONS) {
+        true => on_cluster(call, asked),
+        false => 0,
     }
 }
 
@@ -100,16 +175,17 @@ fn missing(call: &Call, request: &MetadataRequest, image: &MetadataImage) -> Vec
     missing.filter(|name| seen.insert(*name)).take(CREATED_MAX).cloned().collect()
 }
 
-fn reply(call: &Call, request: &MetadataRequest, image: &MetadataImage) -> Reply {
+fn reply(
+    call: &Call,
+    request: &MetadataRequest,
+    image: &MetadataImage,
+    refused: Vec<MetadataResponseTopic>,
+) -> Reply {
     let settings = &call.shared.settings;
     let brokers = Brokers::of(call);
-    let all = match &request.topics {
-        None => true,
-        Some(topics) => topics.is_empty() && call.version < EMPTY_MEANS_NONE_FROM,
-    };
-    let operations = on_topic(request.include_topic_authorized_operations);
-    let mut topics: Vec<_> = if all {
-        image.all().map(|topic| described(topic, &brokers)).collect()
+    let mut topics: Vec<_> = if request.topics.is_none() {
+        let visible = image.all().filter(|topic| call.may(&METADATA_ALL_TOPICS, &topic.name));
+        visible.map(|topic| described(topic, &brokers)).collect()
     } else {
         // One that is asked for twice is described once.
         let mut seen = HashSet::new();
@@ -117,7 +193,10 @@ fn reply(call: &Call, request: &MetadataRequest, image: &MetadataImage) -> Reply
             request.topics.iter().flatten().filter(|topic| seen.insert((&topic.name, topic.topic_id)));
         asked.map(|topic| find(call, topic, image, &brokers)).collect()
     };
-    topics.iter_mut().for_each(|topic| topic.topic_authorized_operations = operations);
+    for topic in &mut topics {
+        topic.topic_authorized_operations = operations_on(call, request, topic);
+    }
+    topics.extend(refused);
     if call.version < LISTENER_NOT_FOUND_FROM {
         hide_listeners(&mut topics);
     }
@@ -130,7 +209,7 @@ fn reply(call: &Call, request: &MetadataRequest, image: &MetadataImage) -> Reply
         cluster_id: Some(settings.cluster_id.clone()),
         controller_id: brokers.controller_id(),
         topics,
-        cluster_authorized_operations: on_cluster(request.include_cluster_authorized_operations),
+        cluster_authorized_operations: cluster_operations(call, request),
         ..Default::default()
     })
 }
@@ -138,8 +217,7 @@ fn reply(call: &Call, request: &MetadataRequest, image: &MetadataImage) -> Reply
 /// Says of partitions whose leader has no such listener that they have no leader, as old clients expect.
 fn hide_listeners(topics: &mut [MetadataResponseTopic]) {
     let partitions = topics.iter_mut().flat_map(|topic| &mut topic.partitions);
-    for partition in
-        partitions.filter(|partition| partition.error_code == ErrorCode::ListenerNotFound.code())
+    for partition in partitions.filter(|partition| partition.error_code == ErrorCode::ListenerNotFound.code())
     {
         partition.error_code = ErrorCode::LeaderNotAvailable.code();
     }

@@ -4,7 +4,10 @@
 //! transaction may still change, if asked to (KIP-447); 8 asks for several groups (KIP-709); 9 is for members of KIP-848 too;
 //! 10 names topics by id (KIP-848).
 use super::common::group_call::{answer_all, ask, error_of};
+use super::common::lookup::may_topic;
+use crate::authorization::table::{OFFSET_FETCH_ALL_TOPICS, OFFSET_FETCH_GROUP, OFFSET_FETCH_TOPIC};
 use crate::call::{Call, Outcome};
+use crate::coordinators::Waiting;
 use pylog_coordinator::group::{GroupReply, GroupRequest};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::offset_fetch::{
@@ -23,19 +26,74 @@ const OWN_ERROR_FROM: i16 = 2;
 pub fn handle(call: Call, request: OffsetFetchRequest) -> Outcome {
     let require_stable = request.require_stable;
     let groups = if call.version < MANY_FROM { vec![only_group(request)] } else { request.groups };
-    let refusals: Vec<_> = groups.iter().map(|group| blank_response(&call, group)).collect();
-    let waiting = groups
-        .into_iter()
-        .map(|group| ask(&call, GroupRequest::OffsetFetch { group, require_stable }))
-        .collect();
+    let (mut shapes, mut waiting) = (Vec::new(), Vec::new());
+    for mut group in groups {
+        let blank = blank_response(&call, &group);
+        let allowed = call.check(&OFFSET_FETCH_GROUP, &group.group_id);
+        let refused = match (allowed, &mut group.topics) {
+            (Ok(()), Some(topics)) => refused(&call, topics),
+            _ => Vec::new(),
+        };
+        shapes.push(Shape { blank, all: group.topics.is_none(), refused });
+        waiting.push(match allowed {
+            Ok(()) => ask(&call, GroupRequest::OffsetFetch { group, require_stable }),
+            Err(error) => Waiting::now(Err(error)),
+        });
+    }
     answer_all(call, waiting, |call, outcomes| {
-        let groups = refusals.into_iter().zip(outcomes).map(|(blank_response, outcome)| match outcome {
-            Ok(GroupReply::OffsetFetch(group)) if group.error_code == ErrorCode::None.code() => group,
-            Ok(GroupReply::OffsetFetch(group)) => error_response(blank_response, group.error_code),
-            other => error_response(blank_response, error_of(other)),
+        let groups = shapes.into_iter().zip(outcomes).map(|(shape, outcome)| match outcome {
+            Ok(GroupReply::OffsetFetch(group)) if group.error_code == ErrorCode::None.code() => {
+                shape.visible(call, group)
+            }
+            Ok(GroupReply::OffsetFetch(group)) => error_response(shape.blank, group.error_code),
+            other => error_response(shape.blank, error_of(other)),
         });
         call.answer(&in_version(call.version, groups.collect()))
     })
+}
+
+/// What an answer about a group is made of besides what the group says.
+struct Shape {
+    /// The answer of a group that cannot be asked.
+    blank: OffsetFetchResponseGroup,
+    /// Whether all topics are asked for.
+    all: bool,
+    /// The answers about topics that the client may not describe.
+    refused: Vec<OffsetFetchResponseTopics>,
+}
+
+impl Shape {
+    /// The group's answer, as far as the client may see it.
+    fn visible(self, call: &Call, mut group: OffsetFetchResponseGroup) -> OffsetFetchResponseGroup {
+        if self.all && call.is_guarded() {
+            let row = &OFFSET_FETCH_ALL_TOPICS;
+            group.topics.retain(|topic| may_topic(call, row, &topic.name, &topic.topic_id));
+        }
+        group.topics.extend(self.refused);
+        group
+    }
+}
+
+/// Takes out the topics that the client may not describe, and answers them.
+fn refused(call: &Call, topics: &mut Vec<OffsetFetchRequestTopics>) -> Vec<OffsetFetchResponseTopics> {
+    let row = &OFFSET_FETCH_TOPIC;
+    let refused = call.set_aside_where(topics, |topic| !may_topic(call, row, &topic.name, &topic.topic_id));
+    let refused = refused.into_iter().map(|topic| OffsetFetchResponseTopics {
+        name: topic.name,
+        topic_id: topic.topic_id,
+        partitions: topic
+            .partition_indexes
+            .into_iter()
+            .map(|partition_index| OffsetFetchResponsePartitions {
+                partition_index,
+                committed_offset: -1,
+                committed_leader_epoch: -1,
+                metadata: Some(String::new()),
+                error_code: row.error().code(),
+            })
+            .collect(),
+    });
+    refused.collect()
 }
 
 fn only_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup {

@@ -4,6 +4,9 @@
 use std::sync::Arc;
 
 use super::common::lookup::{is_replica, led};
+use crate::authorization::table::{
+    OFFSET_FOR_LEADER_EPOCH_CLUSTER, OFFSET_FOR_LEADER_EPOCH_REPLICA, OFFSET_FOR_LEADER_EPOCH_TOPIC,
+};
 use crate::call::{Call, Outcome};
 use crate::state::topics::Topic;
 use pylog_wire::ErrorCode;
@@ -15,10 +18,25 @@ use pylog_wire::messages::{OffsetForLeaderEpochRequest, OffsetForLeaderEpochResp
 /// Looks each partition up by itself.
 pub fn handle(call: &Call, request: &OffsetForLeaderEpochRequest) -> Outcome {
     let topics = call.shared.topics.now();
+    let acts_as_broker = call.may_cluster(&OFFSET_FOR_LEADER_EPOCH_CLUSTER);
+    // Refused for the same want of a right; asked again so that it is written to the log.
+    let may_copy =
+        request.replica_id < 0 || acts_as_broker || call.may_cluster(&OFFSET_FOR_LEADER_EPOCH_REPLICA);
     let results = request.topics.iter().map(|asked| {
         let topic = topics.named(&asked.topic);
-        let partitions =
-            asked.partitions.iter().map(|partition| end_offset(call, topic, partition, request.replica_id));
+        let allowed = match may_copy {
+            false => Err(OFFSET_FOR_LEADER_EPOCH_REPLICA.error()),
+            true if acts_as_broker => Ok(()),
+            true => call.check(&OFFSET_FOR_LEADER_EPOCH_TOPIC, &asked.topic),
+        };
+        let partitions = asked.partitions.iter().map(|partition| match allowed {
+            Ok(()) => end_offset(call, topic, partition, request.replica_id),
+            Err(error) => EpochEndOffset {
+                error_code: error.code(),
+                partition: partition.partition,
+                ..Default::default()
+            },
+        });
         OffsetForLeaderTopicResult { topic: asked.topic.clone(), partitions: partitions.collect() }
     });
     Outcome::Now(

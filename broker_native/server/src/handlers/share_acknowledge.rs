@@ -6,6 +6,7 @@ use super::common::share_call::{
 };
 use super::common::share_leaders::CurrentLeaders;
 use super::common::share_release::release;
+use crate::authorization::table::{SHARE_ACKNOWLEDGE_GROUP, SHARE_ACKNOWLEDGE_TOPIC};
 use crate::call::{Call, Outcome, Reply};
 use crate::share_groups::sessions::{CLOSES, ShareSessionKey};
 use pylog_wire::ErrorCode;
@@ -18,6 +19,9 @@ pub fn handle(call: Call, request: ShareAcknowledgeRequest) -> Outcome {
         Ok(session) => session,
         Err((error, sentence)) => return Outcome::Now(call.answer(&error_response(error, sentence))),
     };
+    if let Err(error) = call.check(&SHARE_ACKNOWLEDGE_GROUP, &session.group_id) {
+        return Outcome::Now(call.answer(&error_response(error, error.sentence())));
+    }
     let said = request.topics.into_iter().flat_map(|topic| {
         let topic_id = topic.topic_id;
         topic.partitions.into_iter().map(move |partition| Said {
@@ -39,7 +43,7 @@ pub fn handle(call: Call, request: ShareAcknowledgeRequest) -> Outcome {
         Ok(closed) => closed,
         Err(error) => return Outcome::Now(call.answer(&error_response(error, error.sentence()))),
     };
-    let taken = acknowledge(&call, &session, said, request.is_renew_ack);
+    let taken = acknowledge(&call, &session, said, request.is_renew_ack, &SHARE_ACKNOWLEDGE_TOPIC);
     if closed.is_some() {
         // What waits for records in this session ends.
         call.shared.share_groups.group_watchers.wake(&session.group_id);

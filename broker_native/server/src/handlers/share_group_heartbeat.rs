@@ -4,6 +4,7 @@
 use super::common::group_call::{answer, ask, error_of};
 use super::common::internal_topic;
 use super::common::share_call::{NOT_AT_THE_LEVEL, is_refused};
+use crate::authorization::table::{SHARE_GROUP_HEARTBEAT_GROUP, SHARE_GROUP_HEARTBEAT_TOPIC};
 use crate::call::{Call, Outcome};
 use pylog_coordinator::group::{GroupReply, GroupRequest};
 use pylog_wire::ErrorCode;
@@ -14,6 +15,9 @@ pub fn handle(call: Call, request: ShareGroupHeartbeatRequest) -> Outcome {
     if is_refused(&call) {
         let error = ErrorCode::UnsupportedVersion;
         return Outcome::Now(call.answer(&error_response(error, NOT_AT_THE_LEVEL)));
+    }
+    if let Err(error) = check(&call, &request) {
+        return Outcome::Now(call.answer(&error_response(error, error.sentence())));
     }
     let membership = call.shared.share_groups.configs.membership_of(&request.group_id);
     let request = GroupRequest::ShareHeartbeat { request, membership };
@@ -31,6 +35,13 @@ pub fn handle(call: Call, request: ShareGroupHeartbeatRequest) -> Outcome {
         let reply = ask(&call, request).await;
         call.answer(&response_of(reply))
     })
+}
+
+/// Whether the client may belong to the group, and knows of the topics that it subscribes to.
+fn check(call: &Call, request: &ShareGroupHeartbeatRequest) -> Result<(), ErrorCode> {
+    call.check(&SHARE_GROUP_HEARTBEAT_GROUP, &request.group_id)?;
+    let names = request.subscribed_topic_names.iter().flatten();
+    names.map(|name| call.check(&SHARE_GROUP_HEARTBEAT_TOPIC, name)).collect()
 }
 
 fn response_of(reply: Result<GroupReply, ErrorCode>) -> ShareGroupHeartbeatResponse {

@@ -5,6 +5,10 @@
 use uuid::Uuid;
 
 use super::common::share_admin::{NAMED_MAX, check_kept};
+use crate::authorization::table::{
+    DELETE_SHARE_GROUP_STATE_CLUSTER, INITIALIZE_SHARE_GROUP_STATE_CLUSTER, READ_SHARE_GROUP_STATE_CLUSTER,
+    READ_SHARE_GROUP_STATE_SUMMARY_CLUSTER, WRITE_SHARE_GROUP_STATE_CLUSTER,
+};
 use crate::call::{Call, Outcome};
 use crate::coordinators::Waiting;
 use crate::coordinators::share::remote::NOT_THERE;
@@ -61,7 +65,7 @@ fn error_of(answer: &Result<StateReply, ErrorCode>) -> ErrorCode {
 
 /// Declares the handler of one of the requests: what a partition of it asks, and what the answer has besides its error.
 macro_rules! keeper_of {
-    ($(#[$doc:meta])* $name:ident, $request:ident -> $response:ident, $module:ident :: $topic:ident,
+    ($(#[$doc:meta])* $name:ident, $row:ident, $request:ident -> $response:ident, $module:ident :: $topic:ident,
         |$one:ident| $asks:expr, $fill:ident) => {
         $(#[$doc])*
         pub fn $name(call: Call, request: messages::$request) -> Outcome {
@@ -70,12 +74,16 @@ macro_rules! keeper_of {
                 // Brokers ask for fewer.
                 return Outcome::Now(call.answer(&messages::$response::default()));
             }
+            let refused = call.check_cluster(&$row).err();
             let mut asked = Vec::new();
             for topic in request.topics {
                 let of_partition = |$one: $module::PartitionData| {
                     let partition = $one.partition;
                     let asks = $asks;
-                    (partition, begin(&call, &group_id, topic.topic_id, partition, asks))
+                    match refused {
+                        Some(error) => (partition, Waiting::now(Err(error))),
+                        None => (partition, begin(&call, &group_id, topic.topic_id, partition, asks)),
+                    }
                 };
                 asked.push((topic.topic_id, topic.partitions.into_iter().map(of_partition).collect::<Vec<_>>()));
             }
@@ -103,21 +111,21 @@ macro_rules! keeper_of {
 
 keeper_of!(
     /// Answers when the states are initialized.
-    initialize, InitializeShareGroupStateRequest -> InitializeShareGroupStateResponse,
+    initialize, INITIALIZE_SHARE_GROUP_STATE_CLUSTER, InitializeShareGroupStateRequest -> InitializeShareGroupStateResponse,
     initialize_share_group_state::InitializeStateResult,
     |one| StateRequest::Initialize { state_epoch: one.state_epoch, start_offset: one.start_offset },
     nothing_more
 );
 keeper_of!(
     /// Answers when leaders of earlier epochs are fenced.
-    read, ReadShareGroupStateRequest -> ReadShareGroupStateResponse,
+    read, READ_SHARE_GROUP_STATE_CLUSTER, ReadShareGroupStateRequest -> ReadShareGroupStateResponse,
     read_share_group_state::ReadStateResult,
     |one| StateRequest::Read { leader_epoch: one.leader_epoch },
     fill_state
 );
 keeper_of!(
     /// Answers when the change is written to the log.
-    write, WriteShareGroupStateRequest -> WriteShareGroupStateResponse,
+    write, WRITE_SHARE_GROUP_STATE_CLUSTER, WriteShareGroupStateRequest -> WriteShareGroupStateResponse,
     write_share_group_state::WriteStateResult,
     |one| StateRequest::Write(Written {
         state_epoch: one.state_epoch,
@@ -129,14 +137,14 @@ keeper_of!(
 );
 keeper_of!(
     /// Answers when they are forgotten.
-    delete, DeleteShareGroupStateRequest -> DeleteShareGroupStateResponse,
+    delete, DELETE_SHARE_GROUP_STATE_CLUSTER, DeleteShareGroupStateRequest -> DeleteShareGroupStateResponse,
     delete_share_group_state::DeleteStateResult,
     |one| StateRequest::Delete,
     nothing_more
 );
 keeper_of!(
     /// Answers how far the group is.
-    summary, ReadShareGroupStateSummaryRequest -> ReadShareGroupStateSummaryResponse,
+    summary, READ_SHARE_GROUP_STATE_SUMMARY_CLUSTER, ReadShareGroupStateSummaryRequest -> ReadShareGroupStateSummaryResponse,
     read_share_group_state_summary::ReadStateSummaryResult,
     |one| StateRequest::Summary,
     fill_summary

@@ -5,7 +5,11 @@
 //! TRANSACTION_ABORTABLE, and from 5 on the group's partition is added by the coordinator (KIP-890); 6 names topics by id
 //! (KIP-1319).
 use super::common::group_call::{answer, error_of};
+use super::common::lookup::may_topic;
 use super::produce::verify::{MAX_QUESTIONS, in_words};
+use crate::authorization::table::{
+    TXN_OFFSET_COMMIT_GROUP, TXN_OFFSET_COMMIT_TOPIC, TXN_OFFSET_COMMIT_TRANSACTION,
+};
 use crate::call::{Call, Outcome, Reply};
 use crate::coordinators::{GROUPS_TOPIC, Waiting};
 use pylog_coordinator::group::{GroupReply, GroupRequest};
@@ -33,32 +37,63 @@ struct CoordinatorQuestion {
 }
 
 /// Answers when the offsets are written.
-pub fn handle(call: Call, request: TxnOffsetCommitRequest) -> Outcome {
-    if request.group_id.is_empty() {
-        let response = error_response(blank_response(&request), ErrorCode::InvalidGroupId.code());
+pub fn handle(call: Call, mut request: TxnOffsetCommitRequest) -> Outcome {
+    let allowed = call.check(&TXN_OFFSET_COMMIT_TRANSACTION, &request.transactional_id);
+    let allowed = allowed.and_then(|()| call.check(&TXN_OFFSET_COMMIT_GROUP, &request.group_id));
+    if let Err(error) = allowed {
+        let response = error_response(blank_response(&request), error.code());
         return Outcome::Now(call.answer(&response));
     }
-    let Some(mut question) = ask(&call, &request, None) else { return commit(call, request) };
+    let refused = refused(&call, &mut request);
+    if request.topics.is_empty() && !refused.is_empty() {
+        return Outcome::Now(call.answer(&TxnOffsetCommitResponse { topics: refused, ..Default::default() }));
+    }
+    let asked = Asked { request, refused };
+    write(call, asked)
+}
+
+/// A request without the topics that the client may not read, and the answers about those.
+struct Asked {
+    request: TxnOffsetCommitRequest,
+    refused: Vec<TxnOffsetCommitResponseTopic>,
+}
+
+/// Takes out the topics that the client may not read, and answers them.
+fn refused(call: &Call, request: &mut TxnOffsetCommitRequest) -> Vec<TxnOffsetCommitResponseTopic> {
+    let row = &TXN_OFFSET_COMMIT_TOPIC;
+    let topics = call
+        .set_aside_where(&mut request.topics, |topic| !may_topic(call, row, &topic.name, &topic.topic_id));
+    let refused = blank_response(&TxnOffsetCommitRequest { topics, ..Default::default() });
+    error_response(refused, row.error().code()).topics
+}
+
+/// Asks the transaction's coordinator where it has to be asked, and then the group.
+fn write(call: Call, asked: Asked) -> Outcome {
+    let request = &asked.request;
+    if request.group_id.is_empty() {
+        return Outcome::Now(reply_error(&call, &asked, ErrorCode::InvalidGroupId));
+    }
+    let Some(mut question) = ask(&call, request, None) else { return commit(call, asked) };
     if let Some(check) = question.waiting.take() {
         return match refusal_of(call.version, check) {
-            None => commit(call, request),
-            Some(error) => Outcome::Now(reply_error(&call, &request, error)),
+            None => commit(call, asked),
+            Some(error) => Outcome::Now(reply_error(&call, &asked, error)),
         };
     }
     Outcome::in_order(async move {
         for _ in 0..MAX_QUESTIONS {
             let CoordinatorQuestion { verification, waiting } = question;
             if let Some(error) = refusal_of(call.version, waiting.await) {
-                return reply_error(&call, &request, error);
+                return reply_error(&call, &asked, error);
             }
             // The marker of the transaction before may have come meanwhile: then the answer was not about this one.
-            match ask(&call, &request, Some(verification)) {
-                None => return commit(call, request).reply().await,
+            match ask(&call, &asked.request, Some(verification)) {
+                None => return commit(call, asked).reply().await,
                 Some(again) => question = again,
             }
         }
         let again = in_client_words(call.version, ErrorCode::ConcurrentTransactions);
-        reply_error(&call, &request, again)
+        reply_error(&call, &asked, again)
     })
 }
 
@@ -108,20 +143,26 @@ fn in_client_words(version: i16, error: ErrorCode) -> ErrorCode {
     }
 }
 
-fn reply_error(call: &Call, request: &TxnOffsetCommitRequest, error: ErrorCode) -> Reply {
-    call.answer(&error_response(blank_response(request), error.code()))
+fn reply_error(call: &Call, asked: &Asked, error: ErrorCode) -> Reply {
+    let mut response = error_response(blank_response(&asked.request), error.code());
+    response.topics.extend_from_slice(&asked.refused);
+    call.answer(&response)
 }
 
 /// Hands the offsets to the group.
-fn commit(call: Call, request: TxnOffsetCommitRequest) -> Outcome {
+fn commit(call: Call, Asked { request, refused }: Asked) -> Outcome {
     let blank_response = blank_response(&request);
     let version = call.version;
-    answer(call, GroupRequest::TxnOffsetCommit(request), move |reply| match reply {
-        Ok(GroupReply::TxnOffsetCommit(response)) => response,
-        Err(ErrorCode::CoordinatorLoadInProgress) if version < LOADING_IS_KNOWN_FROM => {
-            error_response(blank_response, ErrorCode::CoordinatorNotAvailable.code())
-        }
-        other => error_response(blank_response, error_of(other)),
+    answer(call, GroupRequest::TxnOffsetCommit(request), move |reply| {
+        let mut response = match reply {
+            Ok(GroupReply::TxnOffsetCommit(response)) => response,
+            Err(ErrorCode::CoordinatorLoadInProgress) if version < LOADING_IS_KNOWN_FROM => {
+                error_response(blank_response, ErrorCode::CoordinatorNotAvailable.code())
+            }
+            other => error_response(blank_response, error_of(other)),
+        };
+        response.topics.extend(refused);
+        response
     })
 }
 

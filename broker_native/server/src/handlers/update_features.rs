@@ -6,6 +6,7 @@
 use super::api_versions::fixed;
 use super::common::decided::decided;
 use super::common::share_call::are_kept;
+use crate::authorization::table::UPDATE_FEATURES_CLUSTER;
 use crate::call::{Call, Outcome};
 use crate::decide::Kind;
 use pylog_wire::ErrorCode;
@@ -19,6 +20,9 @@ const DOWNGRADES: [i8; 2] = [2, 3];
 
 /// Asks for the levels. All is done that is asked, or nothing.
 pub fn handle(call: Call, mut request: UpdateFeaturesRequest) -> Outcome {
+    if let Err(code) = call.check_cluster(&UPDATE_FEATURES_CLUSTER) {
+        return Outcome::Now(call.answer(&error(code, code.sentence())));
+    }
     let with_shares = are_kept(&call.shared.cluster);
     if let Some(why) = request.feature_updates.iter().find_map(|update| refusal_reason(update, with_shares)) {
         return Outcome::Now(call.answer(&error(ErrorCode::InvalidUpdateVersion, &why)));

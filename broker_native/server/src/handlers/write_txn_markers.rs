@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::common::lookup::led;
+use crate::authorization::table::{WRITE_TXN_MARKERS_ALTER, WRITE_TXN_MARKERS_CLUSTER};
 use crate::call::{Call, Outcome};
 use crate::coordinators::GROUPS_TOPIC;
 use crate::coordinators::commit::{is_acknowledged, when_acknowledged};
@@ -31,6 +32,10 @@ struct Pending {
 
 /// Writes each marker; answers when they are as durable as their topics promise and all in-sync replicas have them.
 pub fn handle(call: Call, request: WriteTxnMarkersRequest) -> Outcome {
+    if !call.may_cluster(&WRITE_TXN_MARKERS_ALTER) && !call.may_cluster(&WRITE_TXN_MARKERS_CLUSTER) {
+        let refused = request.markers.iter().map(refusal).collect();
+        return Outcome::Now(call.answer(&WriteTxnMarkersResponse { markers: refused }));
+    }
     let mut pending = Vec::new();
     let markers = request.markers.iter().enumerate();
     let markers = markers.map(|(at, marker)| write_all(&call, at, marker, &mut pending)).collect();
@@ -55,6 +60,20 @@ pub fn handle(call: Call, request: WriteTxnMarkersRequest) -> Outcome {
         }
         call.answer(&response)
     })
+}
+
+/// The answer about a marker of who is no broker.
+fn refusal(asked: &WritableTxnMarker) -> WritableTxnMarkerResult {
+    let error_code = WRITE_TXN_MARKERS_CLUSTER.error().code();
+    let topics = asked.topics.iter().map(|topic| WritableTxnMarkerTopicResult {
+        name: topic.name.clone(),
+        partitions: topic
+            .partition_indexes
+            .iter()
+            .map(|&partition_index| WritableTxnMarkerPartitionResult { partition_index, error_code })
+            .collect(),
+    });
+    WritableTxnMarkerResult { producer_id: asked.producer_id, topics: topics.collect() }
 }
 
 fn write_all(

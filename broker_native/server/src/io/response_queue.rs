@@ -48,12 +48,14 @@ pub struct Answer {
     pub parts: Vec<Part>,
     /// Given back when it is sent.
     pub held: Option<Share>,
+    /// How long nothing is read from the client, which used more than its quota; 0 for others.
+    pub pause_ms: i32,
 }
 
 impl Answer {
     /// An answer that is one run of bytes.
     pub fn of(bytes: Bytes) -> Self {
-        Self { parts: vec![Part::Bytes(bytes)], held: None }
+        Self { parts: vec![Part::Bytes(bytes)], ..Self::default() }
     }
 
     /// Bytes that it holds in memory.
@@ -85,7 +87,7 @@ impl Answer {
                 }
             }
         }
-        Ok(Self { held: self.held, ..Self::of(run.freeze()) })
+        Ok(Self { held: self.held, pause_ms: self.pause_ms, ..Self::of(run.freeze()) })
     }
 }
 

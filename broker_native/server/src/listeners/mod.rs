@@ -165,7 +165,9 @@ impl ListenerTls {
 fn tls_settings(settings: &Settings) -> TlsSettings {
     let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     let secret = |secret: &Secret| (!secret.is_empty()).then(|| secret.clone());
-    let words = |text: &str| text.split(',').map(|word| word.trim().to_owned()).filter(|word| !word.is_empty()).collect();
+    let words = |text: &str| {
+        text.split(',').map(|word| word.trim().to_owned()).filter(|word| !word.is_empty()).collect()
+    };
     TlsSettings {
         enabled_protocols: words(&settings.ssl_enabled_protocols),
         cipher_suites: words(&settings.ssl_cipher_suites),

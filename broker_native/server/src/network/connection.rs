@@ -26,6 +26,7 @@ use crate::io::budget::{BudgetShare, FREE_BYTES};
 use crate::io::frames::{Bounds, Frame, FrameError, Inbox};
 use crate::io::response_queue::{Answer, ResponseQueue};
 use crate::listeners::Listener;
+use crate::quotas::table::Quota;
 use crate::shared::Shared;
 use pylog_log::loggers::NETWORK;
 use pylog_log::{debug, warn};
@@ -74,6 +75,8 @@ enum Event {
     Read(io::Result<usize>),
     /// The server stops.
     Stop,
+    /// The client has waited as long as its quota asks.
+    PauseOver,
     /// Nothing came for too long.
     Idle,
     /// A request did not arrive in time.
@@ -107,6 +110,8 @@ struct Connection {
     response_queue: ResponseQueue,
     /// The oldest answer waits for room: nothing more is handled meanwhile.
     roomless: bool,
+    /// Until when nothing is handled, because the client used more than its quota.
+    paused_until: Option<Instant>,
     /// Nothing is read any more: what waits is answered, then the connection ends.
     draining: bool,
     /// When the last request was read.
@@ -118,12 +123,13 @@ pub async fn serve(stream: TcpStream, peer: SocketAddr, listener: Arc<Listener>,
     let accepted = Instant::now();
     let Ok(local) = stream.local_addr() else { return };
     let Some(stream) = open(stream, peer, &listener, &shared).await else { return };
-    let session = listener.login.as_ref().map_or_else(Session::open, |rules| Session::begun(Arc::clone(rules)));
+    let session =
+        listener.login.as_ref().map_or_else(Session::open, |rules| Session::begun(Arc::clone(rules)));
     let login_ms = shared.settings.sasl.sasl_login_deadline_ms;
     let login_deadline = accepted + Duration::from_millis(login_ms).min(NEVER);
     let Some(principal) = principal(&stream, peer, &listener, &shared) else { return };
     let connection = CONNECTIONS.fetch_add(1, Ordering::Relaxed);
-    let from = Origin { listener, principal, local, peer, connection };
+    let from = Origin { listener, principal, local, peer, connection, busy: Duration::ZERO };
     let inbox = Inbox::new(bounds(&session, &shared));
     let mut connection = Connection {
         stream,
@@ -138,6 +144,7 @@ pub async fn serve(stream: TcpStream, peer: SocketAddr, listener: Arc<Listener>,
         queued: 0,
         response_queue: ResponseQueue::default(),
         roomless: false,
+        paused_until: None,
         draining: false,
         active: Instant::now(),
     };
@@ -153,7 +160,12 @@ pub async fn serve(stream: TcpStream, peer: SocketAddr, listener: Arc<Listener>,
 }
 
 /// The connection as the listener's protocol wants it; `None` when that fails, which the log has.
-async fn open(stream: TcpStream, peer: SocketAddr, listener: &Listener, shared: &Shared) -> Option<Transport> {
+async fn open(
+    stream: TcpStream,
+    peer: SocketAddr,
+    listener: &Listener,
+    shared: &Shared,
+) -> Option<Transport> {
     let Some(tls) = &listener.tls else { return Some(Transport::Plain(stream)) };
     match Transport::accept(stream, peer, tls, &shared.shutdown).await {
         Ok(transport) => Some(transport),
@@ -170,7 +182,12 @@ async fn open(stream: TcpStream, peer: SocketAddr, listener: &Listener, shared: 
 }
 
 /// Who the client is by its certificate; anonymous without one, and before a login. `None`: no rule is for its name, which the log has.
-fn principal(stream: &Transport, peer: SocketAddr, listener: &Listener, shared: &Shared) -> Option<Arc<Principal>> {
+fn principal(
+    stream: &Transport,
+    peer: SocketAddr,
+    listener: &Listener,
+    shared: &Shared,
+) -> Option<Arc<Principal>> {
     let found = match (&listener.tls, &listener.login) {
         (Some(tls), None) => tls.principal(stream.peer_certificates()),
         _ => Ok(Principal::anonymous()),
@@ -203,9 +220,9 @@ impl Connection {
                 return Ok(());
             }
             self.make_room().await?;
-            for deadline in [self.deadline, self.login_deadline].into_iter().flatten() {
-                if deadline < idle.deadline() {
-                    idle.as_mut().reset(deadline);
+            for time in [self.deadline, self.login_deadline, self.paused_until].into_iter().flatten() {
+                if time < idle.deadline() {
+                    idle.as_mut().reset(time);
                 }
             }
             let event = std::future::poll_fn(|cx| {
@@ -229,6 +246,10 @@ impl Connection {
                     self.active = Instant::now();
                 }
                 Event::Stop => self.draining = true,
+                Event::PauseOver => {
+                    self.paused_until = None;
+                    self.active = Instant::now();
+                }
                 Event::Idle => return Ok(()),
                 Event::Late => return Err(self.late()),
             }
@@ -277,7 +298,12 @@ impl Connection {
                 next => return self.log_in(next, frame).await.map(|()| None),
             }
         }
-        Ok(Some(dispatch(&self.shared, &self.from, frame)))
+        let begun = self.shared.quotas.is_limited(Quota::Request).then(Instant::now);
+        let outcome = dispatch(&self.shared, &mut self.from, frame);
+        if let Some(begun) = begun {
+            self.from.busy += begun.elapsed();
+        }
+        Ok(Some(outcome))
     }
 
     /// Serves a request of a login. Nothing else is handled meanwhile.
@@ -312,6 +338,7 @@ impl Connection {
         self.waiting.len() < PIPELINE_MAX
             && self.queued <= RESPONSE_QUEUE_BYTES
             && !self.roomless
+            && self.paused_until.is_none()
             && !matches!(self.waiting.back(), Some(Waiting::InOrder(..)))
     }
 
@@ -320,7 +347,10 @@ impl Connection {
         self.roomless = false;
         match reply {
             Reply::Answer(answer) => match self.admit(answer) {
-                Ok(answer) => self.response_queue.push(answer),
+                Ok(answer) => {
+                    self.pause(answer.pause_ms);
+                    self.response_queue.push(answer);
+                }
                 Err(later) => {
                     self.roomless = true;
                     self.waiting.push_front(Waiting::Later(later, BudgetShare::default()));
@@ -343,8 +373,12 @@ impl Connection {
     fn reply(&mut self, reply: Reply) -> Result<(), End> {
         match reply {
             Reply::Answer(answer) => match self.admit(answer) {
-                Ok(answer) if self.waiting.is_empty() => self.response_queue.push(answer),
+                Ok(answer) if self.waiting.is_empty() => {
+                    self.pause(answer.pause_ms);
+                    self.response_queue.push(answer);
+                }
                 Ok(answer) => {
+                    self.pause(answer.pause_ms);
                     self.queued += answer.bytes();
                     self.waiting.push_back(Waiting::Answer(answer));
                 }
@@ -354,6 +388,16 @@ impl Connection {
             Reply::Close(why) => return Err(End::Refused(why)),
         }
         Ok(())
+    }
+
+    /// Handles nothing more for `pause_ms`.
+    fn pause(&mut self, pause_ms: i32) {
+        if pause_ms > 0 {
+            let until = Instant::now() + Duration::from_millis(u64::try_from(pause_ms).unwrap_or(0));
+            self.paused_until = self.paused_until.max(Some(until));
+            // What has begun to arrive is not waited for meanwhile.
+            self.deadline = None;
+        }
     }
 
     /// Moves answers that only waited for an earlier one into the response queue.
@@ -391,7 +435,9 @@ impl Connection {
     fn late(&self) -> End {
         if self.login_deadline.is_some_and(|deadline| deadline <= Instant::now()) {
             let deadline_ms = self.shared.settings.sasl.sasl_login_deadline_ms;
-            return End::Refused(format!("it did not log in within {deadline_ms} ms (sasl.login.deadline.ms)"));
+            return End::Refused(format!(
+                "it did not log in within {deadline_ms} ms (sasl.login.deadline.ms)"
+            ));
         }
         let timeout_ms = self.shared.settings.socket_request_receive_timeout_ms;
         End::Refused(format!(
@@ -471,16 +517,20 @@ impl Connection {
     fn poll_idle(&self, cx: &mut Context<'_>, mut idle: Pin<&mut Sleep>) -> Poll<Event> {
         while idle.as_mut().poll(cx).is_ready() {
             let now = Instant::now();
+            if self.paused_until.is_some_and(|until| until <= now) {
+                return Poll::Ready(Event::PauseOver);
+            }
             let deadlines = [self.deadline, self.login_deadline].into_iter().flatten();
             if deadlines.clone().any(|deadline| deadline <= now) {
                 return Poll::Ready(Event::Late);
             }
-            let since = if self.waiting.is_empty() { self.active } else { now };
+            let is_idle = self.waiting.is_empty() && self.paused_until.is_none();
+            let since = if is_idle { self.active } else { now };
             let due = since + self.idle_timeout();
             if due <= now {
                 return Poll::Ready(Event::Idle);
             }
-            idle.as_mut().reset(deadlines.fold(due, Instant::min));
+            idle.as_mut().reset(deadlines.chain(self.paused_until).fold(due, Instant::min));
         }
         Poll::Pending
     }
@@ -512,7 +562,9 @@ fn bounds(session: &Session, shared: &Shared) -> Bounds {
     match (session.is_raw(), session.is_before_login()) {
         (true, _) => Bounds { min_bytes: 0, ..before_login() },
         (false, true) => before_login(),
-        (false, false) => Bounds::of_requests(shared.settings.socket_request_max_bytes, "socket.request.max.bytes"),
+        (false, false) => {
+            Bounds::of_requests(shared.settings.socket_request_max_bytes, "socket.request.max.bytes")
+        }
     }
 }
 

@@ -71,7 +71,8 @@ async fn handshake(
 ) -> Result<Said, String> {
     let begun = session.handshake(call.version, &request.mechanism);
     let mechanisms = session.mechanisms().iter().map(|mechanism| mechanism.name().to_owned()).collect();
-    let answer = |error: ErrorCode| call.answer(&SaslHandshakeResponse { error_code: error.code(), mechanisms });
+    let answer =
+        |error: ErrorCode| call.answer(&SaslHandshakeResponse { error_code: error.code(), mechanisms });
     match begun {
         Ok(()) => Ok(Said::GoOn(answer(ErrorCode::None))),
         Err((error, cause)) => {
@@ -82,7 +83,12 @@ async fn handshake(
 }
 
 /// Takes the next message of the mechanism.
-async fn step(session: &mut Session, shared: &Arc<Shared>, from: &Origin, token: Bytes) -> Result<Turn, String> {
+async fn step(
+    session: &mut Session,
+    shared: &Arc<Shared>,
+    from: &Origin,
+    token: Bytes,
+) -> Result<Turn, String> {
     let mut exchange = session.exchange().ok_or("a login that had not begun went on")?;
     let security = shared.security.now();
     let now_ms = shared.clock.now_ms();
@@ -119,7 +125,11 @@ async fn step(session: &mut Session, shared: &Arc<Shared>, from: &Origin, token:
 async fn with_header(call: &Call, from: &Origin, turn: Turn) -> Said {
     let answer = |bytes: Vec<u8>, session_lifetime_ms| {
         let auth_bytes = bytes.into();
-        Said::GoOn(call.answer(&SaslAuthenticateResponse { auth_bytes, session_lifetime_ms, ..Default::default() }))
+        Said::GoOn(call.answer(&SaslAuthenticateResponse {
+            auth_bytes,
+            session_lifetime_ms,
+            ..Default::default()
+        }))
     };
     match turn {
         Turn::Challenge(bytes) => answer(bytes, 0),

@@ -131,7 +131,8 @@ impl Session {
     pub fn next(&mut self, request: &[u8], now_ms: i64) -> Next {
         let (code, version) = api_of(request);
         let key = code.and_then(ApiKey::from_code);
-        let name = || key.map_or_else(|| format!("API key {}", code.unwrap_or(-1)), |key| key.name().to_owned());
+        let name =
+            || key.map_or_else(|| format!("API key {}", code.unwrap_or(-1)), |key| key.name().to_owned());
         match &mut self.state {
             State::Open => Next::Serve,
             State::Exchanging { raw: true, .. } => Next::Token,
@@ -141,7 +142,9 @@ impl Session {
                     *versions = ApiKey::ApiVersions.info().supports(version);
                     Next::Serve
                 }
-                Some(ApiKey::ApiVersions) => Next::Refuse("it asked for ApiVersions twice before a login".into()),
+                Some(ApiKey::ApiVersions) => {
+                    Next::Refuse("it asked for ApiVersions twice before a login".into())
+                }
                 Some(ApiKey::SaslHandshake) => handshake_of(version),
                 _ => Next::Refuse(format!("it sent {} before a login", name())),
             },
@@ -180,7 +183,9 @@ impl Session {
             let name = pylog_security::sasl::shown::shown(mechanism);
             return refused(format!("it asks for the mechanism {name}, which is not offered here"));
         };
-        if let Some(before) = self.login.as_ref().map(|login| login.mechanism).filter(|before| *before != mechanism) {
+        if let Some(before) =
+            self.login.as_ref().map(|login| login.mechanism).filter(|before| *before != mechanism)
+        {
             self.state = State::Over;
             return refused(format!("it logged in by {before} and wants to log in again by {mechanism}"));
         }
@@ -226,13 +231,16 @@ impl Session {
         lifetime_ms: Option<i64>,
         now_ms: i64,
     ) -> Turn {
-        if let Some(before) = self.login.as_ref().map(|login| &login.principal).filter(|before| ***before != principal) {
+        if let Some(before) =
+            self.login.as_ref().map(|login| &login.principal).filter(|before| ***before != principal)
+        {
             self.state = State::Over;
             let dotted = |principal: &Principal| format!("{}.{}", principal.kind(), principal.name());
             let (old, new) = (dotted(before), dotted(&principal));
             let sentence = format!("Cannot change principals during re-authentication from {old}: {new}");
             let shown = pylog_security::sasl::shown::shown;
-            let cause = format!("it was {} and wants to be {}", shown(before.name()), shown(principal.name()));
+            let cause =
+                format!("it was {} and wants to be {}", shown(before.name()), shown(principal.name()));
             return Turn::Failed { sentence, cause };
         }
         let most = self.rules.as_ref().map(|rules| rules.max_reauth_ms).filter(|most| *most > 0);

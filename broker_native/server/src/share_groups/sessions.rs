@@ -66,6 +66,12 @@ impl SessionPartitions {
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
+
+    /// The same turn with those partitions that are `wanted`, in their order.
+    pub fn only(self, wanted: impl FnMut(&&TopicIdPartition) -> bool) -> Self {
+        let all = Arc::new(self.iter().filter(wanted).copied().collect());
+        Self { session: self.session, all, first: 0 }
+    }
 }
 
 #[derive(Debug)]

@@ -22,7 +22,8 @@ pub fn start(listeners: Vec<Arc<Listener>>, shutdown: &Arc<Shutdown>) {
         while tokio::time::timeout(LOOK, shutdown.wait()).await.is_err() {
             let listeners = listeners.clone();
             // Disks and password-based keys take time. A panic inside must not end the watch.
-            let _ = tokio::task::spawn_blocking(move || listeners.iter().for_each(|listener| look(listener))).await;
+            let _ = tokio::task::spawn_blocking(move || listeners.iter().for_each(|listener| look(listener)))
+                .await;
         }
     });
 }
@@ -30,7 +31,9 @@ pub fn start(listeners: Vec<Arc<Listener>>, shutdown: &Arc<Shutdown>) {
 fn look(listener: &Listener) {
     let Some(tls) = listener.tls.as_ref().filter(|tls| tls.server.files_changed()) else { return };
     match tls.server.reload() {
-        Ok(certificate) => info!(target: NETWORK, "the listener {listener} uses its new certificate: {certificate}"),
+        Ok(certificate) => {
+            info!(target: NETWORK, "the listener {listener} uses its new certificate: {certificate}")
+        }
         Err(why) => {
             error!(target: NETWORK, "the listener {listener} keeps the certificate that it has, since its files were changed and cannot be used: {why}");
         }

@@ -261,6 +261,7 @@ proptest! {
 
     #[test]
     fn a_random_jwks_is_read_or_refused(keys in proptest::collection::vec(near_json(), 0..4)) {
-        let _ = TokenValidator::new(&format!("{{\"keys\":[{}]}}", keys.join(",")), TokenRules::default());
+        let read = TokenValidator::new(&format!("{{\"keys\":[{}]}}", keys.join(",")), TokenRules::default());
+        prop_assert!(read.is_err(), "no key is whole");
     }
 }

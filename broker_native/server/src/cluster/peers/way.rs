@@ -75,8 +75,9 @@ impl Way {
             Some(tls) => {
                 let name = tls.server_name(host).map_err(|error| error.message)?;
                 let encrypted = TlsConnector::from(tls.config()).connect(name, stream).await;
-                let encrypted = encrypted
-                    .map_err(|error| failed_io(&format!("{host}:{port}"), Side::Client, &error).to_string())?;
+                let encrypted = encrypted.map_err(|error| {
+                    failed_io(&format!("{host}:{port}"), Side::Client, &error).to_string()
+                })?;
                 let (reading, writing) = tokio::io::split(encrypted);
                 (Box::new(reading), Box::new(writing))
             }
@@ -112,7 +113,9 @@ impl Connected {
         let answer = self.ask(&question, HANDSHAKE_VERSION, 0, client_id).await?;
         if answer.error_code != ErrorCode::None.code() {
             let others = answer.mechanisms.join(", ");
-            return Err(format!("it does not take a login by {mechanism}, but by {others} (sasl.enabled.mechanisms)"));
+            return Err(format!(
+                "it does not take a login by {mechanism}, but by {others} (sasl.enabled.mechanisms)"
+            ));
         }
         let mut message = login.step(&[]).map_err(|error| error.to_string())?;
         for number in 1..=MESSAGES_MAX {
@@ -148,6 +151,8 @@ impl Connected {
         }
         self.writing.flush().await.map_err(|_| ended())?;
         let answer = read_frame(&mut self.reading).await.ok_or_else(ended)?;
-        decode_response::<Q::Response>(answer, version).map(|(_, body)| body).map_err(|error| error.to_string())
+        decode_response::<Q::Response>(answer, version)
+            .map(|(_, body)| body)
+            .map_err(|error| error.to_string())
     }
 }

@@ -30,6 +30,22 @@ where
     decided_with(call, kind, request, timeout_ms, 0, error_response)
 }
 
+/// As [`decided`]; `finish` is handed every answer before it is sent.
+pub fn decided_then<Q, R>(
+    call: Call,
+    kind: Kind,
+    request: Q,
+    timeout_ms: i32,
+    error_response: fn(&Q, ErrorCode, &str) -> R,
+    finish: impl FnOnce(&mut R) + Send + 'static,
+) -> Outcome
+where
+    Q: Serialize + Send + Sync + 'static,
+    R: Message + DeserializeOwned + 'static,
+{
+    decided_then_with(call, kind, request, (timeout_ms, 0), error_response, finish)
+}
+
 /// As [`decided`] of a request whose answer has about `answer_bytes`, much more than the request.
 pub fn decided_with<Q, R>(
     call: Call,
@@ -43,27 +59,43 @@ where
     Q: Serialize + Send + Sync + 'static,
     R: Message + DeserializeOwned + 'static,
 {
+    decided_then_with(call, kind, request, (timeout_ms, answer_bytes), error_response, |_answer| ())
+}
+
+/// As [`decided_then`] of a request whose answer has about `answer_bytes`.
+pub fn decided_then_with<Q, R>(
+    call: Call,
+    kind: Kind,
+    request: Q,
+    (timeout_ms, answer_bytes): (i32, usize),
+    error_response: fn(&Q, ErrorCode, &str) -> R,
+    finish: impl FnOnce(&mut R) + Send + 'static,
+) -> Outcome
+where
+    Q: Serialize + Send + Sync + 'static,
+    R: Message + DeserializeOwned + 'static,
+{
     call.shared.metrics.events.increment();
     let question = serde_json::to_string(&request).map_err(|error| Undecided::Malformed(error.to_string()));
     let question = question.and_then(|json| Ok((room_for(&call, json.len(), answer_bytes)?, json)));
     let (held, json) = match question {
         Ok((held, json)) => (held, json),
         // Answered at once, so that the request's memory is freed.
-        Err(why) => return Outcome::Now(undecided(&call, kind, &request, &why, error_response)),
+        Err(why) => {
+            let mut answer = undecided(&call, kind, &request, &why, error_response);
+            finish(&mut answer);
+            return Outcome::Now(call.answer(&answer));
+        }
     };
     Outcome::later(async move {
         let asked = ask(call.shared.decider.as_ref(), kind, json, timeout_ms);
-        let Some(answer) = guarded(&call.shared, asked).await else {
-            return call.answer(&error_response(&request, ErrorCode::UnknownServerError, BUG));
+        let mut answer = match guarded(&call.shared, asked).await.map(|decided| decided.and_then(read)) {
+            Some(Ok(answer)) => answer,
+            Some(Err(why)) => undecided(&call, kind, &request, &why, error_response),
+            None => error_response(&request, ErrorCode::UnknownServerError, BUG),
         };
-        let answer: Result<R, Undecided> = answer.and_then(|json| {
-            serde_json::from_str(&json).map_err(|error| Undecided::Malformed(error.to_string()))
-        });
-        let reply = match answer {
-            Ok(answer) => call.answer(&answer),
-            Err(why) => undecided(&call, kind, &request, &why, error_response),
-        };
-        match (reply, held) {
+        finish(&mut answer);
+        match (call.answer(&answer), held) {
             (Reply::Answer(answer), Some(held)) => Reply::Answer(holding(answer, held)),
             (reply, _) => reply,
         }
@@ -88,13 +120,17 @@ pub fn room_for(call: &Call, bytes: usize, answer_bytes: usize) -> Result<Option
     }
 }
 
-fn undecided<Q, R: Message>(
+fn read<R: DeserializeOwned>(json: String) -> Result<R, Undecided> {
+    serde_json::from_str(&json).map_err(|error| Undecided::Malformed(error.to_string()))
+}
+
+fn undecided<Q, R>(
     call: &Call,
     kind: Kind,
     request: &Q,
     why: &Undecided,
     error_response: fn(&Q, ErrorCode, &str) -> R,
-) -> Reply {
+) -> R {
     let (client, kind) = (call.peer.ip(), kind.name());
     warn!(target: REQUEST, %client, "a {kind} request of {client} is not decided: {why}");
     // The sentence is repeated for each thing that the request names, which may be very many.
@@ -103,7 +139,7 @@ fn undecided<Q, R: Message>(
         Undecided::TooLarge => "the request is too large; split it".into(),
         why => why.to_string(),
     };
-    call.answer(&error_response(request, code(why), &sentence))
+    error_response(request, code(why), &sentence)
 }
 
 fn code(why: &Undecided) -> ErrorCode {

@@ -1,6 +1,10 @@
 //! Finding the log that a request names, with the checks every data request makes.
 use std::sync::Arc;
 
+use uuid::Uuid;
+
+use crate::authorization::table::Row;
+use crate::call::Call;
 use crate::cluster::spec::PartitionSpec;
 use crate::shared::Shared;
 use crate::state::topics::{Partition, Topic};
@@ -17,6 +21,18 @@ pub fn is_replica(shared: &Shared, topic: Option<&Arc<Topic>>, number: i32, repl
         && replica_id != shared.settings.node_id
         && shared.cluster.now().broker(replica_id).is_some()
         && partition.is_some_and(|partition| partition.spec.replicas.contains(&replica_id))
+}
+
+/// Whether the client has the right of `row` on the topic, which is named, or by its id. A topic that is not there is nobody's: that it is
+/// missing is found later.
+pub fn may_topic(call: &Call, row: &Row, name: &str, id: &Uuid) -> bool {
+    if !call.is_guarded() {
+        return true;
+    }
+    if id.is_nil() {
+        return call.may(row, name);
+    }
+    call.shared.topics.now().with_id(id).is_none_or(|topic| call.may(row, &topic.name))
 }
 
 /// The log of partition `number` for a consumer that may read from a follower; else as [`led`].

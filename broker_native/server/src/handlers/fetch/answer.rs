@@ -6,6 +6,7 @@ use crate::call::{Call, Reply};
 use crate::fetch_sessions::{AnsweredPartition, SessionOutcome, SessionPlan, TopicKey};
 use crate::handlers::common::brokers::{BrokerEndpoint, Brokers};
 use crate::io::response_queue::{Answer, Part};
+use crate::quotas::table::Quota;
 use pylog_storage::LogSlice;
 use pylog_wire::messages::FetchResponse;
 use pylog_wire::messages::fetch::{FetchableTopicResponse, LeaderIdAndEpoch, NodeEndpoint, PartitionData};
@@ -21,6 +22,10 @@ pub fn reply(
     plan: &SessionPlan,
     gathered: GatheredPartitions,
 ) -> Reply {
+    let pause_ms = pause_ms(call, wanted, gathered.bytes);
+    if pause_ms > 0 {
+        return paused(call, plan.unchanged_id(), pause_ms);
+    }
     call.shared.metrics.fetched_bytes.add(gathered.bytes as u64);
     let outcome = match complete_session(call, wanted, plan, &gathered) {
         Ok(outcome) => outcome,
@@ -46,6 +51,19 @@ pub fn reply(
         Ok(chunks) => with_records(chunks, slices),
         Err(error) => Reply::Close(format!("its answer could not be written: {error}")),
     }
+}
+
+/// How long the consumer must wait for these bytes because of quotas; followers have none.
+fn pause_ms(call: &Call, wanted: &WantedPartitions, bytes: usize) -> i32 {
+    if wanted.reader.is_replica() {
+        return 0;
+    }
+    call.pause_ms.max(call.use_up(Quota::Consume, bytes))
+}
+
+/// Nothing now: the consumer asks again after the pause (KIP-219).
+fn paused(call: &Call, session_id: i32, pause_ms: i32) -> Reply {
+    call.answer_then_pause(FetchResponse { session_id, ..Default::default() }, pause_ms)
 }
 
 /// The session cannot go on: the client begins another.
@@ -118,7 +136,7 @@ fn with_records(chunks: Vec<Chunk>, mut slices: Vec<Option<LogSlice>>) -> Reply 
         Chunk::Bytes(bytes) => Some(Part::Bytes(bytes)),
         Chunk::Records { index, .. } => slices.get_mut(index).and_then(Option::take).map(Part::File),
     };
-    let answer = Answer { parts: chunks.into_iter().filter_map(part).collect(), held: None };
+    let answer = Answer { parts: chunks.into_iter().filter_map(part).collect(), ..Answer::default() };
     match answer.inlined(INLINE_BYTES) {
         Ok(answer) => Reply::Answer(answer),
         Err(error) => Reply::Close(format!("a segment file cannot be read: {error}")),

@@ -10,7 +10,7 @@ pub fn failed(partition_index: i32, error: ErrorCode) -> PartitionData {
         partition_index,
         error_code: error.code(),
         high_watermark: -1,
-        // Kafka has an empty list where it does not know the partition, and none where reading it failed.
+        // Kafka has an empty list where it does not look at the partition, and none where reading it failed.
         aborted_transactions: is_unknown(error).then(Vec::new),
         records: Some(Bytes::new()),
         ..Default::default()
@@ -18,5 +18,6 @@ pub fn failed(partition_index: i32, error: ErrorCode) -> PartitionData {
 }
 
 fn is_unknown(error: ErrorCode) -> bool {
-    matches!(error, ErrorCode::UnknownTopicOrPartition | ErrorCode::UnknownTopicId)
+    use ErrorCode::{TopicAuthorizationFailed, UnknownTopicId, UnknownTopicOrPartition};
+    matches!(error, UnknownTopicOrPartition | UnknownTopicId | TopicAuthorizationFailed)
 }

@@ -45,6 +45,7 @@ pub fn handle(call: Call, request: FetchRequest) -> Outcome {
     };
     let by_id = call.version >= TOPIC_IDS_FROM;
     let session = SessionRequest {
+        principal: &call.principal,
         id: request.session_id,
         epoch: request.session_epoch,
         by_id,
@@ -87,7 +88,7 @@ pub fn handle(call: Call, request: FetchRequest) -> Outcome {
 
 /// A place among the fetches that wait; followers need none.
 fn place(call: &Call, wanted: &WantedPartitions) -> Option<Option<Share>> {
-    if matches!(wanted.reader, FetchReader::Replica { .. }) {
+    if wanted.reader.is_replica() {
         return Some(None);
     }
     let partitions = u32::try_from(wanted.asked.len()).ok()?;

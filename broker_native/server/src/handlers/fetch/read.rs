@@ -64,7 +64,7 @@ impl WantedPartitions {
     pub fn of(call: &Call, request: &FetchRequest, asked: Vec<AskedPartition>, reader: FetchReader) -> Self {
         let size = |bytes: i32| usize::try_from(bytes).unwrap_or(0);
         let limit = match reader {
-            FetchReader::Consumer { .. } => call.shared.settings.fetch_max_bytes,
+            FetchReader::Consumer { .. } => call.most_bytes_at_once(call.shared.settings.fetch_max_bytes),
             FetchReader::Replica { .. } => i32::MAX,
         };
         let (version, found) = look_up(call, &asked, &reader);
@@ -96,7 +96,7 @@ impl WantedPartitions {
 
     /// Notes how far a follower is.
     pub fn note(&self, call: &Call) {
-        if !matches!(self.reader, FetchReader::Replica { .. }) || !call.shared.cluster.may_lead() {
+        if !self.reader.is_replica() || !call.shared.cluster.may_lead() {
             return;
         }
         for (asked, found) in self.asked.iter().zip(&self.found) {
@@ -122,12 +122,12 @@ type LookedUp = Vec<Result<Found, Box<PartitionData>>>;
 /// The image's version, and the partitions in it.
 fn look_up(call: &Call, asked: &[AskedPartition], reader: &FetchReader) -> (u64, LookedUp) {
     let image = call.shared.topics.now();
-    let mut last: Option<(&TopicKey, Option<&Arc<Topic>>)> = None;
+    let mut last: Option<(&TopicKey, Asked)> = None;
     let mut found = Vec::with_capacity(asked.len());
     for partition in asked {
         let topic = match last {
             Some((key, topic)) if *key == partition.topic => topic,
-            _ => named(&image, &partition.topic),
+            _ => named(call, &image, &partition.topic, reader),
         };
         last = Some((&partition.topic, topic));
         found.push(find(call, topic, partition, reader));
@@ -135,20 +135,29 @@ fn look_up(call: &Call, asked: &[AskedPartition], reader: &FetchReader) -> (u64,
     (image.version(), found)
 }
 
-fn named<'a>(image: &'a MetadataImage, key: &TopicKey) -> Option<&'a Arc<Topic>> {
-    match key {
-        TopicKey::Name(name) => image.named(name),
-        TopicKey::Id(id) => image.with_id(id),
-    }
+/// The topic, where there is one; an error where it may not be read.
+type Asked<'a> = Result<Option<&'a Arc<Topic>>, ErrorCode>;
+
+fn named<'a>(call: &Call, image: &'a MetadataImage, key: &TopicKey, reader: &FetchReader) -> Asked<'a> {
+    let (topic, name) = match key {
+        TopicKey::Name(name) => (image.named(name), Some(name.as_ref())),
+        TopicKey::Id(id) => {
+            let topic = image.with_id(id);
+            (topic, topic.map(|topic| topic.name.as_str()))
+        }
+    };
+    name.map_or(Ok(()), |name| reader.check(call, name))?;
+    Ok(topic)
 }
 
 fn find(
     call: &Call,
-    topic: Option<&Arc<Topic>>,
+    topic: Asked,
     asked: &AskedPartition,
     reader: &FetchReader,
 ) -> Result<Found, Box<PartitionData>> {
     let number = asked.position.partition;
+    let topic = topic.map_err(|error| Box::new(failed(number, error)))?;
     if topic.is_none() && matches!(asked.topic, TopicKey::Id(_)) {
         return Err(Box::new(failed(number, ErrorCode::UnknownTopicId)));
     }

@@ -1,4 +1,5 @@
 //! Who fetches, and what it may see: consumers what is committed, followers everything; a follower's fetch says how far it is.
+use crate::authorization::table::{FETCH_REPLICA, FETCH_TOPIC};
 use crate::call::Call;
 use crate::fetch_sessions::{FetchSessions, Position};
 use crate::handlers::common::lookup::{led, readable};
@@ -51,6 +52,7 @@ impl FetchReader {
                 rack: request.rack_id.clone(),
             });
         }
+        call.check_cluster(&FETCH_REPLICA)?;
         let (cluster, epoch) = (&call.shared.cluster, request.replica_state.replica_epoch);
         if !cluster.is_clustered() || id == call.shared.settings.node_id {
             return Err(ErrorCode::ClusterAuthorizationFailed);
@@ -59,6 +61,17 @@ impl FetchReader {
             None => Err(ErrorCode::ClusterAuthorizationFailed),
             Some(broker) if broker.epoch != epoch => Err(ErrorCode::StaleBrokerEpoch),
             Some(_) => Ok(Self::Replica { id, epoch }),
+        }
+    }
+
+    /// Whether it may read the topic. A replica was asked for its right already.
+    ///
+    /// # Errors
+    /// TOPIC_AUTHORIZATION_FAILED.
+    pub fn check(&self, call: &Call, name: &str) -> Result<(), ErrorCode> {
+        match self {
+            Self::Consumer { .. } => call.check(&FETCH_TOPIC, name),
+            Self::Replica { .. } => Ok(()),
         }
     }
 
@@ -100,6 +113,11 @@ impl FetchReader {
     /// Whether it wants to know of aborted transactions.
     pub fn is_committed(&self) -> bool {
         self.upto() == ReadUpTo::LastStable
+    }
+
+    /// Whether it is another broker.
+    pub fn is_replica(&self) -> bool {
+        matches!(self, Self::Replica { .. })
     }
 
     /// Where its sessions are.

@@ -24,6 +24,8 @@ pub struct Batches {
     pub request: ProduceRequest,
     /// Where they lie in the request's bytes.
     pub ranges: Vec<Option<Range<usize>>>,
+    /// For each topic whether the client may not write to it; empty where it may write to all.
+    pub denied: Vec<bool>,
     /// What was seen.
     pub looked: Vec<Looked>,
 }
@@ -51,8 +53,8 @@ impl Batches {
         let topics = call.shared.topics.now();
         let (mut ranges, mut left) = (self.ranges.iter(), Left { bytes: most });
         self.looked.clear();
-        for asked in &self.request.topic_data {
-            let topic = find(call, &topics, asked).ok();
+        for (at, asked) in self.request.topic_data.iter().enumerate() {
+            let topic = find(call, &topics, asked, is_denied(&self.denied, at)).ok();
             for data in &asked.partition_data {
                 let batch = ranges.next().cloned().flatten().and_then(|range| bytes.get(range));
                 let log = led(&call.shared, topic, data.index, -1).ok();
@@ -90,6 +92,11 @@ impl Left {
             unkeyed => Ok(Looked { info: Some(info), unkeyed: unkeyed.unwrap_or_default() }),
         }
     }
+}
+
+/// Whether the client may not write to the topic at this place of the request.
+pub fn is_denied(denied: &[bool], at: usize) -> bool {
+    denied.get(at).copied().unwrap_or(false)
 }
 
 /// Size of the largest batch that the log takes.

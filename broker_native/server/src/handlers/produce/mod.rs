@@ -11,6 +11,7 @@ mod find;
 mod keys;
 mod leaders;
 mod look;
+mod rights;
 pub(super) mod verify;
 
 use std::ops::Range;
@@ -22,7 +23,7 @@ use tokio::sync::oneshot;
 use self::find::find;
 use self::keys::{record_errors, refuse_unkeyed};
 use self::leaders::{add_current_leaders, next_leader};
-use self::look::{AT_ONCE_BYTES, Batches, Looked, max_bytes};
+use self::look::{AT_ONCE_BYTES, Batches, Looked, is_denied, max_bytes};
 use self::verify::{CoordinatorQuestion, MAX_QUESTIONS, TransactionCheck, ask, unverified};
 use super::common::lookup::led;
 use crate::call::{Call, Outcome, Reply, guarded_now};
@@ -40,8 +41,6 @@ use pylog_wire::messages::{ProduceRequest, ProduceResponse};
 
 /// From this version on batches may be compressed with zstd.
 const ZSTD_FROM: i16 = 7;
-/// As in Kafka, a client with this name may write into internal topics.
-const ADMIN_CLIENT: &str = "__admin_client";
 /// What `acks` says when the replicas in sync must have the record.
 const ALL: i16 = -1;
 /// An answer of more partitions is a large one. At most this many errors of one answer have a sentence.
@@ -70,13 +69,19 @@ struct Done {
 /// Appends; answers as `acks` asks.
 pub fn handle(call: Call, mut request: ProduceRequest, frame: &mut Frame) -> Outcome {
     let ranges = release_records(&mut request, frame);
-    let mut batches = Batches { request, ranges, looked: Vec::new() };
-    let mut slow = None;
+    let denied = rights::denied(&call, &request);
+    let mut batches = Batches { request, ranges, denied, looked: Vec::new() };
+    let (mut slow, mut is_denied) = (None, false);
     frame.edit(|bytes| {
-        if !batches.look(&call, bytes, AT_ONCE_BYTES) {
+        is_denied = rights::is_transaction_denied(&call, &batches, bytes);
+        if !is_denied && !batches.look(&call, bytes, AT_ONCE_BYTES) {
             slow = Some(bytes.to_vec());
         }
     });
+    if is_denied {
+        let response = rights::all_denied(&batches.request);
+        return finish(call, &batches.request, Some(Done { response, pending: Vec::new() }));
+    }
     match slow {
         Some(bytes) => Outcome::in_order(slowly(call, batches, bytes)),
         None if batches.request.transactional_id.is_some() => in_transaction(call, batches, frame),
@@ -103,7 +108,7 @@ async fn slowly(call: Call, mut batches: Batches, mut bytes: Vec<u8>) -> Reply {
     }
     if batches.request.transactional_id.is_some() {
         checks = vec![TransactionCheck::default(); batches.ranges.len()];
-        let names = names(&call, &batches.request);
+        let names = names(&call, &batches);
         let question = ask(&call, &batches, &names, &bytes, &checks);
         answer_questions(&call, &batches, &names, &bytes, question, &mut checks).await;
     }
@@ -113,7 +118,7 @@ async fn slowly(call: Call, mut batches: Batches, mut bytes: Vec<u8>) -> Reply {
 
 /// Asks the transaction's coordinator first, if it has to be asked.
 fn in_transaction(call: Call, mut batches: Batches, frame: &mut Frame) -> Outcome {
-    let names = names(&call, &batches.request);
+    let names = names(&call, &batches);
     let mut checks = vec![TransactionCheck::default(); batches.ranges.len()];
     let (mut done, mut later) = (None, None);
     frame.edit(|bytes| {
@@ -132,11 +137,14 @@ fn in_transaction(call: Call, mut batches: Batches, frame: &mut Frame) -> Outcom
     })
 }
 
-/// The names of the request's topics.
-fn names(call: &Call, request: &ProduceRequest) -> Vec<Option<String>> {
+/// The names of the request's topics that the client may write to.
+fn names(call: &Call, batches: &Batches) -> Vec<Option<String>> {
     let image = call.shared.topics.now();
-    let find = |asked| find(call, &image, asked).ok().map(|topic| topic.name.clone());
-    request.topic_data.iter().map(find).collect()
+    let name = |(at, asked)| {
+        let found = find(call, &image, asked, is_denied(&batches.denied, at));
+        found.ok().map(|topic| topic.name.clone())
+    };
+    batches.request.topic_data.iter().enumerate().map(name).collect()
 }
 
 /// Asks the transaction's coordinator until it has answered for all batches that need it.
@@ -158,14 +166,14 @@ async fn answer_questions(
 
 /// Appends every batch of the request; `checks` are in their order, and empty outside of transactions.
 fn append_all(call: &Call, batches: &mut Batches, bytes: &mut [u8], checks: &[TransactionCheck]) -> Done {
-    let Batches { request, ranges, looked } = batches;
+    let Batches { request, ranges, denied, looked } = batches;
     let topics = call.shared.topics.now();
     let (mut ranges, mut checks, mut looked) = (ranges.iter(), checks.iter().copied(), looked.drain(..));
     let mut pending = Vec::new();
     let mut sentences = 0;
     let mut responses = Vec::with_capacity(request.topic_data.len());
     for (at, asked) in request.topic_data.iter().enumerate() {
-        let topic = find(call, &topics, asked);
+        let topic = find(call, &topics, asked, is_denied(denied, at));
         let mut partition_responses = Vec::with_capacity(asked.partition_data.len());
         for (place, data) in asked.partition_data.iter().enumerate() {
             let batch = ranges.next().cloned().flatten().and_then(|range| bytes.get_mut(range));
@@ -202,7 +210,7 @@ fn finish(call: Call, request: &ProduceRequest, done: Option<Done>) -> Outcome {
         return Outcome::Now(Reply::Close("a bug of the broker: nothing was appended".into()));
     };
     match (request.acks, pending.is_empty()) {
-        (0, _) => Outcome::Now(without_answer(&response)),
+        (0, _) => Outcome::Now(without_answer(&call, &response)),
         (_, true) => {
             add_current_leaders(&call, &mut response);
             Outcome::Now(call.answer(&response))
@@ -239,11 +247,7 @@ fn append<'a>(
         return Err(plain(ErrorCode::InvalidRequiredAcks));
     }
     let topic = topic.map_err(plain)?;
-    if topic.internal && call.client_id.as_deref() != Some(ADMIN_CLIENT) {
-        let why =
-            format!("Cannot append to internal topic {}: only its coordinator writes to it.", topic.name);
-        return Err((ErrorCode::InvalidTopicException, why));
-    }
+    rights::check_internal(call, topic)?;
     let (partition, log) = led(&call.shared, Some(topic), number, -1).map_err(plain)?;
     if let Some(leader_state) = &partition.leader_state {
         if request.acks == ALL && leader_state.is_under_min_isr() {
@@ -331,10 +335,10 @@ fn log_start_offset(call: &Call, topic: Result<&Arc<Topic>, ErrorCode>, number: 
 }
 
 /// With acks=0 the connection is closed after an error, as in Kafka: there is no answer that could report it.
-fn without_answer(response: &ProduceResponse) -> Reply {
+fn without_answer(call: &Call, response: &ProduceResponse) -> Reply {
     let mut partitions = response.responses.iter().flat_map(|topic| &topic.partition_responses);
     match partitions.find(|partition| partition.error_code != ErrorCode::None.code()) {
-        None => Reply::Nothing,
+        None => call.no_answer(),
         Some(partition) => Reply::Close(format!(
             "a batch sent with acks=0 for partition {} was refused: {}",
             partition.index,

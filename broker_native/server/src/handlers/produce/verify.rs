@@ -109,7 +109,8 @@ impl CoordinatorQuestion {
     }
 }
 
-fn transactional(batch: &[u8]) -> Option<BatchHeader> {
+/// The header of a batch that is part of a transaction.
+pub fn transactional(batch: &[u8]) -> Option<BatchHeader> {
     BatchHeader::parse(batch).ok().flatten().filter(BatchHeader::is_transactional)
 }
 

@@ -4,9 +4,11 @@
 //! KIP-932. Version 2 limits what is acquired to what is asked for (KIP-1206), and renews locks (KIP-1222).
 mod read;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
+
+use uuid::Uuid;
 
 use self::read::{ANSWERED_MAX, FoundRecords, WantedRecords, gather};
 use super::common::share_admin::NAMED_MAX;
@@ -15,6 +17,7 @@ use super::common::share_call::{
 };
 use super::common::share_leaders::CurrentLeaders;
 use super::common::share_release::release;
+use crate::authorization::table::{SHARE_FETCH_GROUP, SHARE_FETCH_TOPIC};
 use crate::call::{Call, Outcome, Reply};
 use crate::io::response_queue::{Answer, Part};
 use crate::share_groups::sessions::{
@@ -49,13 +52,16 @@ pub fn handle(call: Call, mut request: ShareFetchRequest) -> Outcome {
         Ok(session) => session,
         Err((error, sentence)) => return Outcome::Now(call.answer(&refused(error, sentence))),
     };
+    if let Err(error) = call.check(&SHARE_FETCH_GROUP, &session.group_id) {
+        return Outcome::Now(call.answer(&refused(error, error.sentence())));
+    }
     if let Some(sentence) = senseless(&request) {
         return Outcome::Now(call.answer(&refused(ErrorCode::InvalidRequest, sentence)));
     }
     let epoch = request.share_session_epoch;
     let (asked, said) = split(std::mem::take(&mut request.topics));
     let sessions = &call.shared.share_groups.sessions;
-    let (asked, missing) = existing(&call, asked);
+    let (asked, mut missing) = existing(&call, asked);
     let partitions = match epoch {
         CLOSES => sessions.close(&session),
         _ => {
@@ -80,7 +86,7 @@ pub fn handle(call: Call, mut request: ShareFetchRequest) -> Outcome {
     if epoch == OPENS {
         refresh(&call.shared, &session.group_id, partitions.iter());
     }
-    let taken = acknowledge(&call, &session, said, request.is_renew_ack);
+    let taken = acknowledge(&call, &session, said, request.is_renew_ack, &SHARE_FETCH_TOPIC);
     if epoch == CLOSES {
         // What waits for records in this session ends.
         call.shared.share_groups.group_watchers.wake(&session.group_id);
@@ -89,6 +95,7 @@ pub fn handle(call: Call, mut request: ShareFetchRequest) -> Outcome {
             reply(&call, &session, taken, Polled::default()).await
         });
     }
+    let partitions = readable(&call, partitions, &mut missing);
     let wanted = wanted(&call, &request, &session, partitions);
     Outcome::later(async move {
         let mut polled = match wanted {
@@ -145,6 +152,28 @@ fn existing(call: &Call, asked: Vec<TopicIdPartition>) -> (Vec<TopicIdPartition>
         }
     }
     (there, missing)
+}
+
+/// The partitions of a session that the member may read now; the others are answered with the error, up to [`ANSWERED_MAX`].
+fn readable(
+    call: &Call,
+    partitions: SessionPartitions,
+    refused: &mut Vec<FoundRecords>,
+) -> SessionPartitions {
+    if !call.is_guarded() {
+        return partitions;
+    }
+    let image = call.shared.topics.now();
+    let mut known: HashMap<Uuid, bool> = HashMap::new();
+    partitions.only(|(topic_id, number)| {
+        let may = *known.entry(*topic_id).or_insert_with(|| {
+            image.with_id(topic_id).is_none_or(|topic| call.may(&SHARE_FETCH_TOPIC, &topic.name))
+        });
+        if !may && refused.len() < ANSWERED_MAX {
+            refused.push(FoundRecords::failed((*topic_id, *number), SHARE_FETCH_TOPIC.error()));
+        }
+        may
+    })
 }
 
 fn forgotten(request: &ShareFetchRequest) -> Vec<TopicIdPartition> {
@@ -285,7 +314,7 @@ fn with_records(call: &Call, response: &ShareFetchResponse, mut slices: Vec<Opti
         Chunk::Bytes(bytes) => Some(Part::Bytes(bytes)),
         Chunk::Records { index, .. } => slices.get_mut(index).and_then(Option::take).map(Part::File),
     };
-    let answer = Answer { parts: chunks.into_iter().filter_map(part).collect(), held: None };
+    let answer = Answer { parts: chunks.into_iter().filter_map(part).collect(), ..Answer::default() };
     match answer.inlined(INLINE_BYTES) {
         Ok(answer) => Reply::Answer(answer),
         Err(error) => Reply::Close(format!("a segment file cannot be read: {error}")),

@@ -129,7 +129,9 @@ fn a_session_with_an_end_is_continued_by_another_login_of_the_same_user() {
 fn nobody_becomes_another_user_or_changes_the_mechanism() {
     let mut changed = session(&[Mechanism::Plain, Mechanism::ScramSha256], 10_000);
     log_in(&mut changed, "alice", "alice", 0);
-    let Turn::Failed { sentence, .. } = log_in(&mut changed, "bob", "bob", 5_000) else { panic!("became bob") };
+    let Turn::Failed { sentence, .. } = log_in(&mut changed, "bob", "bob", 5_000) else {
+        panic!("became bob")
+    };
     assert_eq!(sentence, "Cannot change principals during re-authentication from User.alice: User.bob");
     assert_eq!(changed.principal().unwrap().name(), "alice");
     assert!(matches!(changed.next(&request(ApiKey::Metadata, 1), 5_000), Next::Refuse(_)));
@@ -152,7 +154,9 @@ fn nothing_is_served_in_the_middle_of_another_login() {
 
 #[test]
 fn a_session_ends_with_the_token_or_the_setting_whichever_is_sooner() {
-    for (token_ms, most_ms, expected_ms) in [(Some(500), 1_000, 500), (Some(2_000), 1_000, 1_000), (Some(500), 0, 500), (None, 0, 0)] {
+    for (token_ms, most_ms, expected_ms) in
+        [(Some(500), 1_000, 500), (Some(2_000), 1_000, 1_000), (Some(500), 0, 500), (None, 0, 0)]
+    {
         let mut session = session(&[Mechanism::OauthBearer], most_ms);
         session.handshake(1, "OAUTHBEARER").unwrap();
         let exchange = session.exchange().unwrap();

@@ -28,14 +28,15 @@ pub fn nearest(
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::cluster::view::Broker;
 
     fn view(racks: &[(i32, &str)]) -> ClusterView {
         let broker = |&(id, rack): &(i32, &str)| Broker {
             id,
-            host: "h".into(),
-            port: 1,
+            endpoints: BTreeMap::default(),
             rack: Some(rack.into()),
             epoch: 1,
         };

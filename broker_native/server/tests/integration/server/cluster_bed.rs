@@ -104,7 +104,7 @@ impl Control {
 }
 
 /// The endpoints of a broker that listens at `port`.
-fn at(port: u16) -> BTreeMap<String, Endpoint> {
+pub fn at(port: u16) -> BTreeMap<String, Endpoint> {
     BTreeMap::from([("PLAINTEXT".to_owned(), Endpoint("127.0.0.1".into(), port))])
 }
 

@@ -61,5 +61,7 @@ fn a_listener_spec_is_read_from_json_and_an_unknown_protocol_is_refused() {
     };
     let read: ListenerSpec = serde_json::from_value(json("SSL")).unwrap();
     assert_eq!((read.protocol.name(), read.port, read.advertised_port), ("SSL", 9093, None));
-    assert!(serde_json::from_value::<ListenerSpec>(json("TLS")).unwrap_err().to_string().contains("SASL_SSL"));
+    assert!(
+        serde_json::from_value::<ListenerSpec>(json("TLS")).unwrap_err().to_string().contains("SASL_SSL")
+    );
 }

@@ -9,8 +9,8 @@ use pylog_security::secret::Secret;
 use pylog_server::listeners::{Listener, ListenerSpec};
 use pylog_server::settings::Settings;
 use pylog_wire::messages::{
-    ApiVersionsRequest, MetadataRequest, SaslAuthenticateRequest, SaslAuthenticateResponse, SaslHandshakeRequest,
-    SaslHandshakeResponse,
+    ApiVersionsRequest, MetadataRequest, SaslAuthenticateRequest, SaslAuthenticateResponse,
+    SaslHandshakeRequest, SaslHandshakeResponse,
 };
 use pylog_wire::{ApiKey, ErrorCode};
 use serde_json::json;
@@ -114,7 +114,8 @@ fn the_messages_of_a_login_may_come_in_one_piece() {
 #[test]
 fn nothing_is_served_before_a_login() {
     let broker = broker();
-    for code in [ApiKey::Produce, ApiKey::Metadata, ApiKey::SaslAuthenticate, ApiKey::Fetch].map(ApiKey::code) {
+    for code in [ApiKey::Produce, ApiKey::Metadata, ApiKey::SaslAuthenticate, ApiKey::Fetch].map(ApiKey::code)
+    {
         let mut client = broker.client();
         // Not even decoded: these bytes are no request.
         let body = [&code.to_be_bytes()[..], &[0; 20]].concat();
@@ -144,7 +145,8 @@ fn a_large_request_before_a_login_is_refused_by_its_length_and_taken_afterwards(
 
 #[test]
 fn who_does_not_log_in_in_time_is_closed() {
-    let broker = broker_with(listener("SCRAM-SHA-256", 0), |settings| settings.sasl.sasl_login_deadline_ms = 300);
+    let broker =
+        broker_with(listener("SCRAM-SHA-256", 0), |settings| settings.sasl.sasl_login_deadline_ms = 300);
     let began = Instant::now();
     let (mut silent, mut slow) = (broker.client(), broker.client());
     handshake(&mut slow, "SCRAM-SHA-256", 1);

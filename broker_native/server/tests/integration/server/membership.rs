@@ -8,7 +8,7 @@ use pylog_wire::messages::{
 
 use std::time::Duration;
 
-use crate::server::cluster_bed::{Bed, led_by};
+use crate::server::cluster_bed::{Bed, at, led_by};
 use crate::server::support::Broker;
 use pylog_server::cluster::view::{Broker as Live, ClusterView};
 
@@ -121,7 +121,7 @@ fn a_broker_without_a_lease_tells_what_the_others_know() {
 #[test]
 fn dead_brokers_are_told_only_to_who_asks_for_them() {
     let bed = Bed::all(2);
-    let known = |id| Live { id, host: "127.0.0.1".into(), port: 1, rack: None, epoch: 0 };
+    let known = |id| Live { id, endpoints: at(1), rack: None, epoch: 0 };
     let (brokers, dead) = (vec![known(1), known(2)], vec![known(3)]);
     bed.broker(1).server.apply_cluster(ClusterView { controller_id: 1, brokers, dead, ..Default::default() });
     let mut client = bed.broker(1).client();
@@ -173,7 +173,7 @@ fn a_broker_without_a_lease_that_reaches_no_other_sends_its_clients_away() {
     let bed = Bed::all(1);
     bed.serve(led_by("t", &[1]));
     // Nobody listens there.
-    let gone = Live { id: 2, host: "127.0.0.1".into(), port: 1, rack: None, epoch: 102 };
+    let gone = Live { id: 2, endpoints: at(1), rack: None, epoch: 102 };
     bed.broker(1).server.apply_cluster(ClusterView {
         controller_id: 2,
         brokers: vec![gone],

@@ -2,6 +2,8 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 mod admin;
+mod authorization;
+mod authorization_rights;
 mod cluster_bed;
 mod coordinators;
 mod coordinators_replicated;
@@ -21,6 +23,7 @@ mod offsets;
 mod panics;
 mod peers;
 mod produce_fetch;
+mod quotas;
 mod share_groups;
 mod share_groups_apart;
 mod stop;

@@ -7,7 +7,7 @@ use pylog_server::cluster::peers::PeerError;
 use pylog_server::cluster::view::{Broker as Live, ClusterView};
 use pylog_wire::messages::{DescribeClusterRequest, DescribeClusterResponse};
 
-use crate::server::cluster_bed::Bed;
+use crate::server::cluster_bed::{Bed, at};
 use crate::server::support::{Broker, TIMEOUT};
 
 fn ask(from: &Broker, id: i32) -> Result<DescribeClusterResponse, PeerError> {
@@ -56,7 +56,7 @@ fn a_broker_that_is_not_in_the_view_is_not_asked() {
 
 /// Tells broker 1 of `bed` that broker 9 lives at `port`.
 fn announce_port(bed: &Bed, port: u16, epoch: i64) {
-    let broker = Live { id: 9, host: "127.0.0.1".into(), port, rack: None, epoch };
+    let broker = Live { id: 9, endpoints: at(port), rack: None, epoch };
     bed.broker(1).server.apply_cluster(ClusterView {
         controller_id: 1,
         brokers: vec![broker],

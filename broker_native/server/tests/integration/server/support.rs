@@ -161,8 +161,14 @@ impl Broker {
     /// Stops it and starts it anew on its data, at another port.
     pub fn restart(&mut self) {
         self.server.close(Duration::from_secs(5)).unwrap();
-        (self.server, self.port) =
-            open(self.dir.path(), self.listener.clone(), self.settings.clone(), &self.disk, &self.clock, &self.decisions);
+        (self.server, self.port) = open(
+            self.dir.path(),
+            self.listener.clone(),
+            self.settings.clone(),
+            &self.disk,
+            &self.clock,
+            &self.decisions,
+        );
     }
 
     /// The bytes of partition 0's log.

@@ -1,0 +1,162 @@
+//! TLS below a connection, against a server of rustls: large frames both ways, what waits decrypted, who does not speak TLS.
+use std::io::{ErrorKind, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime};
+
+use bytes::Bytes;
+use rustls::{ServerConnection, StreamOwned};
+
+use crate::config::Settings;
+use crate::net::connection::{Connection, write_all};
+use crate::net::stop::Stop;
+use crate::net::tls_error;
+use crate::net::transport::Transport;
+use pylog_security::tls::TlsSettings;
+use pylog_security::tls::server::ServerTls;
+use pylog_security::tls::settings::ClientAuth;
+use pylog_security::tls::throwaway::{Authority, Usage, Wanted};
+use pylog_wire::Chunk;
+
+type Served = StreamOwned<ServerConnection, TcpStream>;
+
+/// A server that serves one connection by `serve`, and settings of a client that trusts it.
+fn server<T: Send + 'static>(
+    serve: impl FnOnce(Served) -> T + Send + 'static,
+) -> (u16, Settings, JoinHandle<T>) {
+    let now = SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs() as i64;
+    let authority = Authority::new("test", now - 60, now + 3600).unwrap();
+    let wanted = Wanted {
+        common_name: "localhost".into(),
+        hosts: vec!["localhost".into()],
+        not_before: now - 60,
+        not_after: now + 3600,
+        usage: Usage::Server,
+    };
+    let issued = authority.issue(&wanted).unwrap();
+    let settings = TlsSettings {
+        keystore_certificate_chain: Some(issued.certificate),
+        keystore_key: Some(issued.key),
+        ..TlsSettings::default()
+    };
+    let tls = ServerTls::new(settings, ClientAuth::None).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let thread = std::thread::spawn(move || {
+        let (socket, _) = listener.accept().unwrap();
+        socket.set_nodelay(true).unwrap();
+        serve(StreamOwned::new(ServerConnection::new(tls.config()).unwrap(), socket))
+    });
+    let given = [
+        ("bootstrap.servers", "a:1"),
+        ("security.protocol", "SSL"),
+        ("ssl.ca.pem", authority.certificate()),
+        ("request.timeout.ms", "20000"),
+    ];
+    (port, Settings::new(given).unwrap(), thread)
+}
+
+fn connect(port: u16, settings: &Settings) -> std::io::Result<Transport> {
+    let socket = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let tls = settings.security().tls().unwrap();
+    let until = Instant::now() + Duration::from_secs(20);
+    Transport::tls(socket, tls.server_name("localhost").unwrap(), tls.config(), until)
+}
+
+fn pattern(len: usize) -> Vec<u8> {
+    (0..len).map(|at| (at * 7 + at / 1000) as u8).collect()
+}
+
+fn read_exact(transport: &mut Transport, len: usize) -> Vec<u8> {
+    let mut read = vec![0; len];
+    transport.read_exact(&mut read).unwrap();
+    read
+}
+
+const LARGE: usize = 3 << 20;
+
+#[test]
+fn large_frames_come_through_whole_both_ways() {
+    let (port, settings, served) = server(|mut stream| {
+        let mut read = vec![0; LARGE];
+        stream.read_exact(&mut read).unwrap();
+        stream.write_all(&read).unwrap();
+        stream.flush().unwrap();
+        read
+    });
+    let mut transport = connect(port, &settings).unwrap();
+    let all = pattern(LARGE);
+    // Parts of all sizes, as the parts of a frame are.
+    let parts = [0, 5, 5, 70_000, 70_001, LARGE];
+    let frame: Vec<Chunk> =
+        parts.windows(2).map(|ends| Chunk::Bytes(Bytes::copy_from_slice(&all[ends[0]..ends[1]]))).collect();
+    write_all(&mut transport, &frame, Duration::from_secs(20)).unwrap();
+    assert_eq!(read_exact(&mut transport, LARGE), all);
+    assert_eq!(served.join().unwrap(), all);
+    assert!(!transport.has_waiting());
+}
+
+#[test]
+fn what_is_decrypted_and_not_read_is_said_to_wait() {
+    let (port, settings, served) = server(|mut stream| {
+        stream.write_all(b"firstsecond").unwrap();
+        stream.flush().unwrap();
+        stream
+    });
+    let mut transport = connect(port, &settings).unwrap();
+    assert_eq!(read_exact(&mut transport, 5), b"first");
+    assert!(transport.has_waiting());
+    assert_eq!(read_exact(&mut transport, 6), b"second");
+    assert!(!transport.has_waiting());
+    drop(served.join().unwrap());
+    assert_eq!(transport.read(&mut [0]).unwrap(), 0);
+}
+
+#[test]
+fn a_server_that_takes_nothing_is_given_up() {
+    let (port, settings, served) = server(|mut stream| {
+        stream.conn.complete_io(&mut stream.sock).unwrap();
+        stream
+    });
+    let mut transport = connect(port, &settings).unwrap();
+    let timeout = Duration::from_millis(300);
+    transport.socket().set_write_timeout(Some(timeout)).unwrap();
+    let frame = [Chunk::Bytes(Bytes::from(vec![0; 64 << 20]))];
+    let error = write_all(&mut transport, &frame, timeout).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::TimedOut | ErrorKind::WouldBlock), "{error}");
+    drop(served.join().unwrap());
+}
+
+#[test]
+fn a_server_that_does_not_speak_tls_is_told_apart_from_one_that_is_gone() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let served = std::thread::spawn(move || {
+        let (mut socket, _) = listener.accept().unwrap();
+        socket.write_all(&[0, 0, 0, 10, 0, 0, 0, 0, 0, 35, 0, 0, 0, 0]).unwrap();
+        let (gone, _) = listener.accept().unwrap();
+        drop(gone);
+        socket
+    });
+    let settings = server(drop).1;
+    let error = tls_error::of_handshake("b:1", &connect(port, &settings).unwrap_err());
+    assert!(!error.retriable && error.message.contains("security.protocol"), "{}", error.message);
+    let error = tls_error::of_handshake("b:1", &connect(port, &settings).unwrap_err());
+    assert!(error.retriable && error.message.contains("security.protocol"), "{}", error.message);
+    drop(served.join().unwrap());
+}
+
+#[test]
+fn a_plain_client_at_a_tls_port_is_told_so() {
+    let (port, _, served) = server(|mut stream| {
+        let failed = stream.conn.complete_io(&mut stream.sock).is_err();
+        // What rustls wants to say of it.
+        let _ = stream.conn.write_tls(&mut stream.sock);
+        failed
+    });
+    let plain = Settings::new([("bootstrap.servers", "a:1")]).unwrap();
+    let error = Connection::open("127.0.0.1", port, &plain, &Stop::default()).unwrap_err();
+    assert_eq!((error.kind, error.retriable), ("SSL_AUTHENTICATION_FAILED", false), "{}", error.message);
+    assert!(error.message.contains("security.protocol"), "{}", error.message);
+    assert!(served.join().unwrap());
+}

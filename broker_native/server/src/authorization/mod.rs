@@ -1,0 +1,131 @@
+//! Who may do what: asked by handlers with a row of the [`table`], decided by the ACLs in memory.
+//!
+//! Without `authorizer.class.name` there is no [`Authorizer`], and everybody may do everything. With it, what nobody allows is refused;
+//! the principals of `super.users` may do everything, those of the brokers among them. A change of the ACLs holds from the next
+//! question on; a request may see both the ACLs before and those after it. A denial is one line of the logger
+//! `pylog.broker.authorizer`, limited for each principal. Any thread may ask.
+pub mod table;
+
+#[cfg(test)]
+mod tests;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+use serde::Deserialize;
+
+use self::table::Row;
+use crate::settings::Settings;
+use pylog_log::info;
+use pylog_log::loggers::AUTHORIZER;
+use pylog_security::acl::policy::super_users;
+use pylog_security::acl::{Access, AclBinding, Decision, Operation, Policy, ResourceType, Rules};
+use pylog_security::principal::{NoPrincipal, Principal};
+
+/// Decides who may do what, by ACLs that may be exchanged.
+#[derive(Debug)]
+pub struct Authorizer {
+    policy: RwLock<Policy>,
+}
+
+impl Authorizer {
+    /// The authorizer that the settings ask for; none is the default. It has no ACLs yet.
+    ///
+    /// # Errors
+    /// `super.users` names what is no principal.
+    pub fn of(settings: &Settings) -> Result<Option<Self>, NoPrincipal> {
+        if settings.authorizer_class_name.as_ref().is_none_or(String::is_empty) {
+            return Ok(None);
+        }
+        let super_users = super_users(&settings.super_users)?;
+        let policy = Policy::new(super_users, settings.allow_everyone_if_no_acl_found);
+        Ok(Some(Self { policy: RwLock::new(policy) }))
+    }
+
+    /// Exchanges all ACLs.
+    pub fn apply(&self, acls: impl IntoIterator<Item = AclBinding>) {
+        // Indexed without the lock.
+        let rules = Arc::new(Rules::new(acls));
+        let policy = self.policy.read().with(rules);
+        *self.policy.write() = policy;
+    }
+
+    /// The ACLs.
+    pub fn rules(&self) -> Arc<Rules> {
+        Arc::clone(self.policy.read().rules())
+    }
+
+    /// Whether `who` has the right of `row` on the resource called `name`. A denial is written to the log where the row says so.
+    pub fn may(&self, who: Who<'_>, row: &Row, name: &str) -> bool {
+        let decision = self.policy.read().allows(who.access(row.operation), (row.resource_type, name));
+        note(who, row, name, decision);
+        decision.is_allowed()
+    }
+
+    /// As [`Authorizer::may`], on some resource, whatever its name is.
+    pub fn may_some(&self, who: Who<'_>, row: &Row) -> bool {
+        let decision = self.policy.read().allows_any(who.access(row.operation), row.resource_type);
+        note(who, row, "(any)", decision);
+        decision.is_allowed()
+    }
+
+    /// Whether `who` may do this to a resource; nothing is written to the log.
+    pub fn could(&self, who: Who<'_>, operation: Operation, resource: (ResourceType, &str)) -> bool {
+        self.policy.read().allows(who.access(operation), resource).is_allowed()
+    }
+}
+
+/// The ACLs among what Python hands down about security; see `_native.pyi` for the JSON.
+///
+/// # Errors
+/// Not the JSON that it should be, or a word that is none of Kafka's.
+pub fn acls_of(json: &str) -> Result<Vec<AclBinding>, serde_json::Error> {
+    #[derive(Deserialize)]
+    struct Document {
+        #[serde(default)]
+        acls: Vec<AclBinding>,
+    }
+    Ok(serde_json::from_str::<Document>(json)?.acls)
+}
+
+/// Who wants to do something, and from where.
+#[derive(Debug, Clone, Copy)]
+pub struct Who<'a> {
+    /// Who.
+    pub principal: &'a Principal,
+    /// From where.
+    pub host: IpAddr,
+}
+
+impl<'a> Who<'a> {
+    fn access(self, operation: Operation) -> Access<'a> {
+        Access { principal: self.principal, host: self.host, operation }
+    }
+}
+
+/// Writes the audit line of a denial.
+fn note(who: Who<'_>, row: &Row, name: &str, decision: Decision) {
+    if decision.is_allowed() || !row.is_logged {
+        return;
+    }
+    let (principal, host) = (escaped(&who.principal.to_string()), who.host.to_canonical());
+    let (operation, resource_type, api) = (row.operation, row.resource_type, row.api.name());
+    let line = denial(who, row, name, decision);
+    info!(
+        target: AUTHORIZER, %principal, client = %host, %operation, resource = %resource_type, request = api,
+        "{line}"
+    );
+}
+
+/// The audit line of a denial. What clients choose is escaped: a line stays one line.
+fn denial(who: Who<'_>, row: &Row, name: &str, decision: Decision) -> String {
+    let (principal, host) = (escaped(&who.principal.to_string()), who.host.to_canonical());
+    let Row { operation, resource_type, api, .. } = row;
+    let (name, api, why) = (escaped(name), api.name(), decision.reason());
+    format!("{principal} at {host} may not {operation} {resource_type} \"{name}\" for {api}: {why}")
+}
+
+fn escaped(text: &str) -> String {
+    text.escape_debug().to_string()
+}

@@ -1,0 +1,65 @@
+//! What a producer may write to.
+use super::answered;
+use super::look::Batches;
+use super::verify::transactional;
+use crate::authorization::table::{PRODUCE_INTERNAL, PRODUCE_TOPIC, PRODUCE_TRANSACTION};
+use crate::call::Call;
+use crate::handlers::common::lookup::may_topic;
+use crate::state::topics::Topic;
+use pylog_wire::ErrorCode;
+use pylog_wire::messages::produce::TopicProduceResponse;
+use pylog_wire::messages::{ProduceRequest, ProduceResponse};
+
+/// As in Kafka, a client with this name may write into internal topics.
+const ADMIN_CLIENT: &str = "__admin_client";
+
+/// For each topic of the request whether the client may not write to it; empty where it may write to all.
+pub fn denied(call: &Call, request: &ProduceRequest) -> Vec<bool> {
+    if !call.is_guarded() {
+        return Vec::new();
+    }
+    let topics = request.topic_data.iter();
+    topics.map(|topic| !may_topic(call, &PRODUCE_TOPIC, &topic.name, &topic.topic_id)).collect()
+}
+
+/// Whether the request has transactional records and is not in a transactional id's name that the client may use.
+pub fn is_transaction_denied(call: &Call, batches: &Batches, bytes: &[u8]) -> bool {
+    if !call.is_guarded() {
+        return false;
+    }
+    let mut ranges = batches.ranges.iter().flatten();
+    let is_transactional = ranges.any(|range| bytes.get(range.clone()).and_then(transactional).is_some());
+    let id = batches.request.transactional_id.as_deref();
+    is_transactional && id.is_none_or(|id| !call.may(&PRODUCE_TRANSACTION, id))
+}
+
+/// The same error for everything that is asked.
+pub fn all_denied(request: &ProduceRequest) -> ProduceResponse {
+    let error = PRODUCE_TRANSACTION.error();
+    let responses = request.topic_data.iter().map(|topic| TopicProduceResponse {
+        name: topic.name.clone(),
+        topic_id: topic.topic_id,
+        partition_responses: topic
+            .partition_data
+            .iter()
+            .map(|data| answered(data.index, Err((error, error.sentence().to_owned()))))
+            .collect(),
+    });
+    ProduceResponse { responses: responses.collect(), ..Default::default() }
+}
+
+/// Whether the client may write to the topic itself, which may be an internal one.
+///
+/// # Errors
+/// With a sentence.
+pub fn check_internal(call: &Call, topic: &Topic) -> Result<(), (ErrorCode, String)> {
+    if !topic.internal {
+        return Ok(());
+    }
+    if call.client_id.as_deref() != Some(ADMIN_CLIENT) {
+        let why =
+            format!("Cannot append to internal topic {}: only its coordinator writes to it.", topic.name);
+        return Err((ErrorCode::InvalidTopicException, why));
+    }
+    call.check_cluster(&PRODUCE_INTERNAL).map_err(|error| (error, error.sentence().to_owned()))
+}

@@ -1,0 +1,71 @@
+//! What handlers ask about the rights of a request's client ([`authorization`](crate::authorization)).
+use crate::authorization::Who;
+use crate::authorization::table::Row;
+use crate::call::Call;
+use pylog_security::acl::{CLUSTER_NAME, Operation, ResourceType};
+use pylog_wire::ErrorCode;
+
+impl Call {
+    /// Whether somebody decides who may do what. Without it nothing needs to be asked.
+    pub fn is_guarded(&self) -> bool {
+        self.shared.authorizer.is_some()
+    }
+
+    /// Whether the client has the right of `row` on the resource called `name`. A denial is written to the log where the row says so.
+    pub fn may(&self, row: &Row, name: &str) -> bool {
+        let authorizer = self.shared.authorizer.as_ref();
+        authorizer.is_none_or(|authorizer| authorizer.may(self.who(), row, name))
+    }
+
+    /// As [`Call::may`], of the cluster.
+    pub fn may_cluster(&self, row: &Row) -> bool {
+        self.may(row, CLUSTER_NAME)
+    }
+
+    /// Whether the client has the right of `row` on some resource, whatever its name is.
+    pub fn may_some(&self, row: &Row) -> bool {
+        let authorizer = self.shared.authorizer.as_ref();
+        authorizer.is_none_or(|authorizer| authorizer.may_some(self.who(), row))
+    }
+
+    /// As [`Call::may`].
+    ///
+    /// # Errors
+    /// That of the row.
+    pub fn check(&self, row: &Row, name: &str) -> Result<(), ErrorCode> {
+        if self.may(row, name) { Ok(()) } else { Err(row.error()) }
+    }
+
+    /// As [`Call::may_cluster`].
+    ///
+    /// # Errors
+    /// CLUSTER_AUTHORIZATION_FAILED.
+    pub fn check_cluster(&self, row: &Row) -> Result<(), ErrorCode> {
+        self.check(row, CLUSTER_NAME)
+    }
+
+    /// Whether the client may do this to a resource; nothing is written to the log.
+    pub fn could(&self, operation: Operation, resource: (ResourceType, &str)) -> bool {
+        let authorizer = self.shared.authorizer.as_ref();
+        authorizer.is_none_or(|authorizer| authorizer.could(self.who(), operation, resource))
+    }
+
+    /// Takes out of `items` those on whose resource the client has not the right of `row`.
+    pub fn set_aside<T>(&self, items: &mut Vec<T>, row: &Row, name: impl Fn(&T) -> &str) -> Vec<T> {
+        self.set_aside_where(items, |item| !self.may(row, name(item)))
+    }
+
+    /// Takes out of `items` those that are `refused`.
+    pub fn set_aside_where<T>(&self, items: &mut Vec<T>, refused: impl FnMut(&T) -> bool) -> Vec<T> {
+        if !self.is_guarded() {
+            return Vec::new();
+        }
+        let (aside, left) = std::mem::take(items).into_iter().partition(refused);
+        *items = left;
+        aside
+    }
+
+    fn who(&self) -> Who<'_> {
+        Who { principal: &self.principal, host: self.peer.ip() }
+    }
+}

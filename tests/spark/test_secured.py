@@ -1,0 +1,100 @@
+"""Spark reads and writes Apache Kafka behind TLS and logins: batches, streams, exactly once, on the driver and in tasks."""
+
+import itertools
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pylog_spark.client import Admin
+from tests.harness.secured import PLAIN_JAAS, USER_PASSWORD, Secured, TokenServer, is_served, jaas
+from tests.harness.waiting import until
+
+pytestmark = [pytest.mark.peers, pytest.mark.slow]
+
+_NUMBERS = itertools.count()
+
+
+def options(settings: dict[str, str]) -> dict[str, str]:
+    """Settings of a client as options of the data source."""
+    return {f"kafka.{name}": text for name, text in settings.items()}
+
+
+@pytest.fixture
+def new_topics(secured: Secured) -> Callable[[], str]:
+    """Makes topics with two partitions, over the plain listener."""
+
+    def create() -> str:
+        name = f"spark-secured-{os.getpid()}-{next(_NUMBERS)}"
+        with Admin(secured.servers("PLAINTEXT")) as admin:
+            admin.create_topic(name, 2)
+            until(lambda: is_served(admin, name, 2), "the topic is served")
+        return name
+
+    return create
+
+
+def goes_round(spark: Any, given: dict[str, str], topic: str, copy: str, folder: Path) -> None:
+    """Written exactly once, read, and copied by a stream."""
+    frame = spark.range(1000).selectExpr("CAST(id AS STRING) AS key", "repeat(CAST(id AS STRING), 300) AS value")
+    frame.write.format("pylog").options(**given, topic=topic).mode("append").save()
+    read = spark.read.format("pylog").options(**given, subscribe=topic).load()
+    assert read.selectExpr("CAST(key AS STRING) AS key", "CAST(value AS STRING) AS value").exceptAll(frame).isEmpty()
+    assert read.count() == 1000
+    stream = spark.readStream.format("pylog").options(**given, subscribe=topic, startingOffsets="earliest").load()
+    query = (
+        stream.select("key", "value").writeStream.format("pylog").options(**given, topic=copy)
+        .option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True).start()
+    )  # fmt: skip
+    query.awaitTermination()
+    assert spark.read.format("pylog").options(**given, subscribe=copy).load().count() == 1000
+
+
+@pytest.mark.parametrize("way", ["scram", "plain", "certificate", "function", "server", "short"])
+def test_batches_and_streams_go_round(
+    spark: Any, secured: Secured, new_topics: Callable[[], str], tmp_path: Path, way: str
+) -> None:
+    made = secured.certificates
+    bearer = {**secured.login(mechanism="OAUTHBEARER")}
+    del bearer["sasl.jaas.config"]
+    with TokenServer("me:sw0rdfish") as server:
+        settings = {
+            "scram": secured.login(),
+            "plain": {**secured.login("LOGIN", "PLAIN"), "sasl.jaas.config": PLAIN_JAAS},
+            "certificate": {
+                "bootstrap.servers": secured.servers("MUTUAL"),
+                "security.protocol": "SSL",
+                **secured.tls(),
+                "ssl.certificate.location": made.path("client.pem"),
+                "ssl.key.location": made.path("client.key"),
+            },
+            "function": {
+                **bearer,
+                "sasl.oauthbearer.token.provider": "tests.harness.secured:give_token",
+                "sasl.oauthbearer.token.provider.config": "alice",
+            },
+            "server": {
+                **bearer,
+                "sasl.oauthbearer.token.endpoint.url": f"http://127.0.0.1:{server.port}/",
+                "sasl.jaas.config": jaas("oauthbearer.OAuthBearerLoginModule", clientId="me", clientSecret="sw0rdfish"),
+            },
+            # Logins end every second or so, under all of it.
+            "short": secured.login("SHORT"),
+        }[way]
+        goes_round(spark, options(settings), new_topics(), new_topics(), tmp_path)
+
+
+def test_a_wrong_password_fails_a_query_at_once_and_is_not_shown(
+    spark: Any, secured: Secured, new_topics: Callable[[], str]
+) -> None:
+    settings = {
+        **secured.login(),
+        "sasl.jaas.config": jaas("scram.ScramLoginModule", username="alice", password="wr0ng"),
+    }
+    with pytest.raises(Exception, match="PYLOG_AUTHENTICATION") as caught:
+        spark.read.format("pylog").options(**options(settings), subscribe=new_topics()).load()
+    assert 'as user "alice" by SCRAM-SHA-512' in str(caught.value)
+    for secret in ("wr0ng", USER_PASSWORD):
+        assert secret not in str(caught.value)
