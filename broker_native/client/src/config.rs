@@ -11,9 +11,9 @@ use crate::security::Security;
 use crate::security::tokens::{TokenSettings, TokenSource};
 use pylog_record::compression::Codec;
 use pylog_settings::client::{self, CompressionType};
-use pylog_settings::{Setting, client_security};
 pub use pylog_settings::client::{Acks, Isolation};
 use pylog_settings::nearest::nearest;
+use pylog_settings::{Setting, client_security};
 
 /// All settings, checked.
 #[derive(Debug, Clone)]
@@ -52,10 +52,7 @@ impl Settings {
     }
 
     /// The same, with tokens of OAUTHBEARER from what `source` makes of the settings for them.
-    pub fn with_tokens(
-        mut self,
-        source: impl FnOnce(&TokenSettings) -> Arc<dyn TokenSource>,
-    ) -> Self {
+    pub fn with_tokens(mut self, source: impl FnOnce(&TokenSettings) -> Arc<dyn TokenSource>) -> Self {
         self.security.take_tokens_from(source);
         self
     }

@@ -48,7 +48,8 @@ fn failed(py: Python<'_>, error: &PyErr) -> ClientError {
         (Ok(sentence), Ok(true)) => ClientError::retriable(kind::UNREACHABLE, sentence),
         (Ok(sentence), _) => ClientError::fatal(FAILED, sentence),
         _ => {
-            let class = raised.get_type().name().map_or_else(|_| "an exception".to_owned(), |name| name.to_string());
+            let class =
+                raised.get_type().name().map_or_else(|_| "an exception".to_owned(), |name| name.to_string());
             ClientError::fatal(FAILED, format!("there is no token for a login: {class} was raised"))
         }
     }

@@ -1,6 +1,9 @@
 //! All settings in tables: of clients, brokers, topics and groups. Each table is in the order of its names.
 use crate::setting::Row;
-use crate::{client, client_security, cluster, groups, internal_topics, log_defaults, server, share, topic, transactions};
+use crate::{
+    client, client_security, cluster, groups, internal_topics, log_defaults, server, share, topic,
+    transactions,
+};
 
 /// The settings of a client.
 pub fn client() -> Vec<Row> {

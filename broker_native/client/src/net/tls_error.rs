@@ -22,10 +22,12 @@ pub fn of_handshake(broker: &str, error: &io::Error) -> ClientError {
             ),
         ),
         // A broker that stops does the same.
-        ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => ClientError::retriable(
-            kind::UNREACHABLE,
-            format!("broker {broker} closed the connection during the TLS handshake; {PLAINTEXT_THERE}"),
-        ),
+        ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => {
+            ClientError::retriable(
+                kind::UNREACHABLE,
+                format!("broker {broker} closed the connection during the TLS handshake; {PLAINTEXT_THERE}"),
+            )
+        }
         _ => ClientError::retriable(
             kind::UNREACHABLE,
             format!("the TLS handshake with broker {broker} failed: {error}"),
@@ -78,7 +80,10 @@ mod tests {
     fn each_failure_names_the_setting_to_look_at_and_is_final() {
         for (error, setting) in [
             (Error::InvalidCertificate(CertificateError::UnknownIssuer), "ssl.truststore.location"),
-            (Error::InvalidCertificate(CertificateError::NotValidForName), "ssl.endpoint.identification.algorithm"),
+            (
+                Error::InvalidCertificate(CertificateError::NotValidForName),
+                "ssl.endpoint.identification.algorithm",
+            ),
             (Error::InvalidMessage(InvalidMessage::InvalidContentType), "security.protocol"),
             (Error::AlertReceived(AlertDescription::CertificateRequired), "ssl.keystore.location"),
             (Error::AlertReceived(AlertDescription::ProtocolVersion), "ssl.enabled.protocols"),

@@ -171,7 +171,8 @@ impl Tls {
     }
 
     fn send(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
-        let taken = if self.session.wants_write() { 0 } else { self.session.writer().write_vectored(parts)? };
+        let taken =
+            if self.session.wants_write() { 0 } else { self.session.writer().write_vectored(parts)? };
         if self.session.wants_write() {
             not_zero(self.session.write_tls(&mut self.socket)?)?;
         }

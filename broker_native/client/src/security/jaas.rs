@@ -96,7 +96,9 @@ impl Tokens<'_> {
                 None => return Ok(None),
                 Some(space) if space.is_whitespace() => {}
                 Some('/') => self.comment()?,
-                Some(quote @ ('"' | '\'')) => return self.quoted(quote).map(|text| Some(Token::Quoted(text))),
+                Some(quote @ ('"' | '\'')) => {
+                    return self.quoted(quote).map(|text| Some(Token::Quoted(text)));
+                }
                 Some(sign @ ('=' | ';')) => return Ok(Some(Token::Sign(sign))),
                 Some(first) => return Ok(Some(Token::Word(self.word(first)))),
             }
@@ -190,7 +192,8 @@ mod tests {
     #[test]
     fn values_are_quoted_in_either_way_or_not_at_all_and_may_hold_anything() {
         let text = "x.M REQUIRED\n  username='$ConnectionString' // why\n password=\"Endpoint=sb://a;b==\\\"\\\\\\101\" /* c; */ n=12;";
-        let expected = [("n", "12"), ("password", "Endpoint=sb://a;b==\"\\A"), ("username", "$ConnectionString")];
+        let expected =
+            [("n", "12"), ("password", "Endpoint=sb://a;b==\"\\A"), ("username", "$ConnectionString")];
         let expected: Vec<_> =
             expected.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         assert_eq!(options(text), expected);

@@ -64,10 +64,7 @@ impl LoginSettings {
         }
     }
 
-    pub(super) fn take_tokens_from(
-        &mut self,
-        make: impl FnOnce(&TokenSettings) -> Arc<dyn TokenSource>,
-    ) {
+    pub(super) fn take_tokens_from(&mut self, make: impl FnOnce(&TokenSettings) -> Arc<dyn TokenSource>) {
         if let Credentials::Token { settings, source, .. } = &mut self.credentials {
             *source = Some(make(settings));
         }
@@ -137,7 +134,9 @@ fn check_module(entry: &Entry, mechanism: Mechanism) -> Result<()> {
 }
 
 fn password(settings: &Settings, jaas: Option<&Entry>, mechanism: Mechanism) -> Result<Credentials> {
-    let both = |given: bool, name: &str| match given && jaas.is_some_and(|entry| entry.option("username").is_some()) {
+    let both = |given: bool, name: &str| match given
+        && jaas.is_some_and(|entry| entry.option("username").is_some())
+    {
         true => Err(ClientError::invalid(format!(
             "sasl.jaas.config and {name} both say who logs in; leave one out"
         ))),
@@ -146,7 +145,8 @@ fn password(settings: &Settings, jaas: Option<&Entry>, mechanism: Mechanism) -> 
     both(!settings.sasl_username.is_empty(), "sasl.username")?;
     both(!settings.sasl_password.is_empty(), "sasl.password")?;
     let of_jaas = |name: &str| jaas.and_then(|entry| entry.option(name)).cloned();
-    let user = of_jaas("username").map_or_else(|| settings.sasl_username.clone(), |user| user.reveal().to_owned());
+    let user =
+        of_jaas("username").map_or_else(|| settings.sasl_username.clone(), |user| user.reveal().to_owned());
     let password = of_jaas("password").unwrap_or_else(|| settings.sasl_password.clone());
     if user.is_empty() || password.is_empty() {
         return Err(ClientError::invalid(format!(
@@ -199,14 +199,24 @@ mod tests {
             (&[("sasl.mechanism", "PLAIN"), ("sasl.username", "alice")], "sasl.password"),
             (&[("sasl.mechanism", "PLAIN"), ("sasl.jaas.config", SCRAM)], "ScramLoginModule"),
             (
-                &[("sasl.mechanism", "SCRAM-SHA-256"), ("sasl.jaas.config", SCRAM), ("sasl.password", "swordfish")],
+                &[
+                    ("sasl.mechanism", "SCRAM-SHA-256"),
+                    ("sasl.jaas.config", SCRAM),
+                    ("sasl.password", "swordfish"),
+                ],
                 "leave one out",
             ),
             (&[("sasl.mechanism", "PLAIN"), ("sasl.jaas.config", "swordfish")], "sasl.jaas.config must say"),
-            (&[("sasl.mechanism", "PLAIN"), ("sasl.jaas.config", "com.sun.Krb5LoginModule required;")], "Kerberos"),
+            (
+                &[("sasl.mechanism", "PLAIN"), ("sasl.jaas.config", "com.sun.Krb5LoginModule required;")],
+                "Kerberos",
+            ),
             (&[("sasl.mechanism", "PLAIN"), ("sasl.jaas.config", "x.Other required;")], "PlainLoginModule"),
             (
-                &[("sasl.mechanism", "SCRAM-SHA-256"), ("sasl.jaas.config", "ScramLoginModule required tokenauth=true;")],
+                &[
+                    ("sasl.mechanism", "SCRAM-SHA-256"),
+                    ("sasl.jaas.config", "ScramLoginModule required tokenauth=true;"),
+                ],
                 "delegation token",
             ),
             (&[("sasl.mechanism", "OAUTHBEARER")], "sasl.oauthbearer.token.endpoint.url"),
@@ -238,7 +248,12 @@ mod tests {
         let jaas = "OAuthBearerLoginModule required clientId='me' clientSecret='swordfish' scope='s' extension_logicalCluster='lkc';";
         let kafkas = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler";
         for values in [
-            &[("sasl.mechanism", "OAUTHBEARER"), url, ("sasl.jaas.config", jaas), ("sasl.login.callback.handler.class", kafkas)][..],
+            &[
+                ("sasl.mechanism", "OAUTHBEARER"),
+                url,
+                ("sasl.jaas.config", jaas),
+                ("sasl.login.callback.handler.class", kafkas),
+            ][..],
             &[
                 ("sasl.mechanism", "OAUTHBEARER"),
                 url,

@@ -59,10 +59,7 @@ impl Security {
     }
 
     /// Lets tokens of OAUTHBEARER come from what `source` makes of the settings for them; nothing happens for another mechanism.
-    pub fn take_tokens_from(
-        &mut self,
-        source: impl FnOnce(&tokens::TokenSettings) -> Arc<dyn TokenSource>,
-    ) {
+    pub fn take_tokens_from(&mut self, source: impl FnOnce(&tokens::TokenSettings) -> Arc<dyn TokenSource>) {
         if let Some(login) = &mut self.login {
             Arc::make_mut(login).take_tokens_from(source);
         }

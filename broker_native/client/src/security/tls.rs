@@ -88,7 +88,9 @@ fn invalid(error: TlsError) -> ClientError {
 
 /// The settings as Kafka has them; a name of librdkafka's stands for the one of Kafka's.
 fn texts(settings: &Settings) -> Result<TlsSettings> {
-    let list = |text: &str| text.split(',').map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned).collect();
+    let list = |text: &str| {
+        text.split(',').map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    };
     let secret = |secret: &Secret| (!secret.is_empty()).then(|| secret.clone());
     let trusted = one_of(&[
         ("ssl.truststore.certificates", settings.ssl_truststore_certificates.reveal()),

@@ -51,10 +51,11 @@ pub fn settings(settings: &Settings, jaas: Option<&Entry>) -> Result<TokenSettin
             "sasl.login.callback.handler.class {handler:?} is a Java class, which cannot run here; give a Python function that gives tokens in {PROVIDER}"
         )));
     }
-    let own = |value: &str, option: &str| match (value.is_empty(), jaas.and_then(|entry| entry.option(option))) {
-        (true, Some(secret)) => secret.clone(),
-        _ => Secret::new(value),
-    };
+    let own =
+        |value: &str, option: &str| match (value.is_empty(), jaas.and_then(|entry| entry.option(option))) {
+            (true, Some(secret)) => secret.clone(),
+            _ => Secret::new(value),
+        };
     let mut found: TokenSettings = [
         (ENDPOINT, Secret::new(settings.sasl_oauthbearer_token_endpoint_url.trim())),
         (CLIENT_ID, own(&settings.sasl_oauthbearer_client_id, "clientId")),
@@ -63,13 +64,25 @@ pub fn settings(settings: &Settings, jaas: Option<&Entry>) -> Result<TokenSettin
         (PROVIDER, Secret::new(settings.sasl_oauthbearer_token_provider.trim())),
         ("sasl.oauthbearer.token.provider.config", settings.sasl_oauthbearer_token_provider_config.clone()),
         ("https.ca.location", Secret::new(settings.https_ca_location.trim())),
-        ("sasl.oauthbearer.header.urlencode", Secret::new(settings.sasl_oauthbearer_header_urlencode.to_string())),
+        (
+            "sasl.oauthbearer.header.urlencode",
+            Secret::new(settings.sasl_oauthbearer_header_urlencode.to_string()),
+        ),
         ("sasl.login.connect.timeout.ms", Secret::new(settings.sasl_login_connect_timeout_ms.to_string())),
         ("sasl.login.read.timeout.ms", Secret::new(settings.sasl_login_read_timeout_ms.to_string())),
         ("sasl.login.retry.backoff.ms", Secret::new(settings.sasl_login_retry_backoff_ms.to_string())),
-        ("sasl.login.retry.backoff.max.ms", Secret::new(settings.sasl_login_retry_backoff_max_ms.to_string())),
-        ("sasl.login.refresh.window.factor", Secret::new(settings.sasl_login_refresh_window_factor.to_string())),
-        ("sasl.login.refresh.buffer.seconds", Secret::new(settings.sasl_login_refresh_buffer_seconds.to_string())),
+        (
+            "sasl.login.retry.backoff.max.ms",
+            Secret::new(settings.sasl_login_retry_backoff_max_ms.to_string()),
+        ),
+        (
+            "sasl.login.refresh.window.factor",
+            Secret::new(settings.sasl_login_refresh_window_factor.to_string()),
+        ),
+        (
+            "sasl.login.refresh.buffer.seconds",
+            Secret::new(settings.sasl_login_refresh_buffer_seconds.to_string()),
+        ),
     ]
     .into_iter()
     .filter(|(_, value)| !value.is_empty())
@@ -124,7 +137,8 @@ fn check(found: &TokenSettings) -> Result<()> {
 /// # Errors
 /// `INVALID_ARGUMENT` for what is not `name=value`.
 pub fn extensions(settings: &Settings, jaas: Option<&Entry>) -> Result<Vec<(String, String)>> {
-    let listed = settings.sasl_oauthbearer_extensions.split(',').map(str::trim).filter(|text| !text.is_empty());
+    let listed =
+        settings.sasl_oauthbearer_extensions.split(',').map(str::trim).filter(|text| !text.is_empty());
     let mut found: Vec<(String, String)> = listed
         .map(|text| {
             let pair = text.split_once('=').filter(|(name, _)| !name.is_empty());
@@ -134,9 +148,9 @@ pub fn extensions(settings: &Settings, jaas: Option<&Entry>) -> Result<Vec<(Stri
         })
         .collect::<Result<_>>()?;
     for (name, value) in jaas.into_iter().flat_map(|entry| &entry.options) {
-        let name = name.strip_prefix(EXTENSION).or_else(|| {
-            name.strip_prefix("unsecuredLoginExtension_").filter(|name| !name.is_empty())
-        });
+        let name = name
+            .strip_prefix(EXTENSION)
+            .or_else(|| name.strip_prefix("unsecuredLoginExtension_").filter(|name| !name.is_empty()));
         if let Some(name) = name {
             found.push((name.to_owned(), value.reveal().to_owned()));
         }

@@ -8,9 +8,7 @@ use crate::config::Settings;
 use crate::net::connection::Connection;
 use crate::net::stop::Stop;
 use pylog_wire::AnyRequest;
-use pylog_wire::messages::{
-    MetadataRequest, SaslAuthenticateResponse, SaslHandshakeResponse,
-};
+use pylog_wire::messages::{MetadataRequest, SaslAuthenticateResponse, SaslHandshakeResponse};
 
 const PLAIN: [(&str, &str); 4] = [
     ("security.protocol", "SASL_PLAINTEXT"),
@@ -86,7 +84,11 @@ fn a_refused_login_is_final_and_says_what_the_broker_said() {
             _ => {
                 counted.fetch_add(1, Ordering::SeqCst);
                 let error_message = Some("Authentication failed: Invalid username or password".into());
-                asked.answer(&SaslAuthenticateResponse { error_code: 58, error_message, ..Default::default() })
+                asked.answer(&SaslAuthenticateResponse {
+                    error_code: 58,
+                    error_message,
+                    ..Default::default()
+                })
             }
         }
     };
