@@ -13,7 +13,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 
 use super::certificate::Summary;
-use super::error::{Place, TlsError};
+use super::error::{Place, StoreError, TlsError};
 use super::files::Files;
 use super::pbe::Budget;
 use super::settings::TlsSettings;
@@ -184,11 +184,9 @@ fn from_store(
     }
     let own = settings.key_password.as_ref().map(Secret::reveal);
     let passwords: Vec<_> = own.into_iter().chain(password).collect();
-    let option = if own.is_some() { KEY_PASSWORD } else { KEYSTORE_PASSWORD };
-    let key = entry.open(&passwords, &mut budget).map_err(|error| match password {
-        // The store opened, so its password is right, and the key has another.
-        Some(_) if own.is_none() => error.at(&place, KEY_PASSWORD),
-        _ => error.at(&place, option),
+    let key = entry.open(&passwords, &mut budget).map_err(|error| match error {
+        StoreError::PasswordWrong if own.is_none() => TlsError::KeyPassword { place: place.clone() },
+        _ => error.at(&place, if own.is_some() { KEY_PASSWORD } else { KEYSTORE_PASSWORD }),
     })?;
     Identity::new(entry.chain.clone(), key, place)
 }
@@ -212,7 +210,7 @@ fn the_key(
 fn open(
     entry: &KeyEntry,
     password: &Option<Secret>,
-) -> Result<PrivateKeyDer<'static>, super::error::StoreError> {
+) -> Result<PrivateKeyDer<'static>, StoreError> {
     let passwords: Vec<_> = password.iter().map(Secret::reveal).collect();
     entry.open(&passwords, &mut Budget::new())
 }

@@ -39,6 +39,11 @@ impl Budget {
         Self(MAX_ITERATIONS)
     }
 
+    #[cfg(test)]
+    pub(crate) fn of(rounds: u64) -> Self {
+        Self(rounds)
+    }
+
     /// Takes `rounds` for each of `blocks`.
     pub(crate) fn spend(&mut self, rounds: u64, blocks: usize) -> Result<(), StoreError> {
         let left = rounds.checked_mul(blocks as u64).and_then(|work| self.0.checked_sub(work));
