@@ -63,8 +63,7 @@ impl Login {
     /// [`SaslError::Unusable`]: what cannot be written.
     pub fn with_token(token: Secret, extensions: Vec<(String, String)>) -> Result<Self, SaslError> {
         let mechanism = Mechanism::OauthBearer;
-        let message =
-            TokenMessage::new(token, extensions).map_err(|why| SaslError::Unusable(mechanism, why))?;
+        let message = TokenMessage::new(token, extensions).map_err(|why| SaslError::Unusable(mechanism, why))?;
         Ok(Self { mechanism, state: State::Token(message) })
     }
 

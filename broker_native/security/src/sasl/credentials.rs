@@ -180,14 +180,11 @@ fn made_up(hash: Hash, shape: Shape, seed: &[u8]) -> Credential {
     let mut block = 0_u32;
     while salt.len() < shape.salt_bytes {
         let bytes = Hash::Sha512.hmac(seed, &block.to_be_bytes());
-        salt.extend_from_slice(
-            bytes.get(..bytes.len().min(shape.salt_bytes - salt.len())).unwrap_or_default(),
-        );
+        salt.extend_from_slice(bytes.get(..bytes.len().min(shape.salt_bytes - salt.len())).unwrap_or_default());
         block += 1;
     }
     if shape.base36 {
-        salt.iter_mut()
-            .for_each(|byte| *byte = b"0123456789abcdefghijklmnopqrstuvwxyz"[usize::from(*byte % 36)]);
+        salt.iter_mut().for_each(|byte| *byte = b"0123456789abcdefghijklmnopqrstuvwxyz"[usize::from(*byte % 36)]);
     }
     let (stored_key, server_key) = (hash.hmac(seed, b"stored"), hash.hmac(seed, b"server"));
     Credential { salt, iterations: shape.iterations, stored_key, server_key }

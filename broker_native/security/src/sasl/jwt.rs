@@ -59,9 +59,7 @@ pub enum JwksError {
     #[error("this is no JWKS: {0}")]
     NoJwks(String),
     /// No key that signatures can be checked with.
-    #[error(
-        "this JWKS has no key for signatures: an RSA key, one of the curve P-256 or P-384, or an Ed25519 key"
-    )]
+    #[error("this JWKS has no key for signatures: an RSA key, one of the curve P-256 or P-384, or an Ed25519 key")]
     NoKey,
 }
 
@@ -210,11 +208,7 @@ impl TokenValidator {
         if begins_ms > now_ms.saturating_add(skew_ms) {
             return Err(TokenError::TooEarly);
         }
-        if rules
-            .issuer
-            .as_deref()
-            .is_some_and(|issuer| claims.get("iss").and_then(Value::as_str) != Some(issuer))
-        {
+        if rules.issuer.as_deref().is_some_and(|issuer| claims.get("iss").and_then(Value::as_str) != Some(issuer)) {
             return Err(TokenError::Issuer);
         }
         if !is_meant(claims.get("aud"), &rules.audiences) {
@@ -262,9 +256,7 @@ fn usable(key: Value) -> Option<Key> {
     }
     let for_signatures = match (&key.common.public_key_use, &key.common.key_operations) {
         (Some(PublicKeyUse::Signature) | None, None) => true,
-        (Some(PublicKeyUse::Signature) | None, Some(operations)) => {
-            operations.contains(&KeyOperations::Verify)
-        }
+        (Some(PublicKeyUse::Signature) | None, Some(operations)) => operations.contains(&KeyOperations::Verify),
         (Some(_), _) => false,
     };
     let decoding = DecodingKey::from_jwk(&key).ok()?;

@@ -49,9 +49,7 @@ impl fmt::Display for Mechanism {
 
 /// A name that is none of them.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{0:?} is no SASL mechanism that pylog speaks: use PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER"
-)]
+#[error("{0:?} is no SASL mechanism that pylog speaks: use PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER")]
 pub struct UnknownMechanism(String);
 
 impl FromStr for Mechanism {

@@ -42,9 +42,7 @@ pub enum SaslError {
     #[error("cannot log in by {0}: the nonce in the broker's message is not of this login")]
     Nonce(Mechanism),
     /// The password would be hashed too few times, which gives it away, or so often that it takes too long.
-    #[error(
-        "cannot log in by {mechanism}: the broker asks for {iterations} iterations, not for {min} to {max}"
-    )]
+    #[error("cannot log in by {mechanism}: the broker asks for {iterations} iterations, not for {min} to {max}")]
     Iterations {
         /// How the client logs in.
         mechanism: Mechanism,
@@ -56,9 +54,7 @@ pub enum SaslError {
         max: u32,
     },
     /// The broker does not know the password itself.
-    #[error(
-        "cannot log in by {0}: the broker has not proved that it knows the user's keys; is it the right one?"
-    )]
+    #[error("cannot log in by {0}: the broker has not proved that it knows the user's keys; is it the right one?")]
     ServerSignature(Mechanism),
     /// The broker says no.
     #[error("cannot log in by {0}: the broker refuses: {1}")]

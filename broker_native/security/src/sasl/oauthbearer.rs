@@ -124,8 +124,7 @@ mod tests {
 
     #[test]
     fn a_message_as_java_writes_it_is_read() {
-        let message =
-            b"n,a=bob=2Cjr,\x01auth=bearer  eyJ.a-_b.c=\x01logicalCluster=lkc-1\x01pool=a b\x01\x01";
+        let message = b"n,a=bob=2Cjr,\x01auth=bearer  eyJ.a-_b.c=\x01logicalCluster=lkc-1\x01pool=a b\x01\x01";
         let read = TokenMessage::parse(message).unwrap();
         assert_eq!(read.authorization_id, "bob,jr");
         assert_eq!(read.token.reveal(), "eyJ.a-_b.c=");

@@ -71,10 +71,7 @@ mod tests {
     fn a_message_of_other_than_three_parts_is_refused_with_kafkas_sentence() {
         for (bytes, parts) in [(&b"alice"[..], 1), (b"", 1), (b"\0alice", 2), (b"\0a\0b\0c\0d", 4)] {
             let error = PlainMessage::parse(bytes).unwrap_err();
-            assert_eq!(
-                error.to_string(),
-                format!("Invalid SASL/PLAIN response: expected 3 tokens, got {parts}")
-            );
+            assert_eq!(error.to_string(), format!("Invalid SASL/PLAIN response: expected 3 tokens, got {parts}"));
         }
         assert_eq!(PlainMessage::parse(b"\0\0secret").unwrap_err(), MalformedPlain::NoUser);
         assert_eq!(PlainMessage::parse(b"\0alice\0").unwrap_err(), MalformedPlain::NoPassword);

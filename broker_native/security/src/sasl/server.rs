@@ -132,8 +132,7 @@ impl Exchange {
             Err(why) => return Failure::silent(format!("its message is not understood: {why}")),
         };
         let Some(validator) = credentials.tokens() else {
-            return self
-                .refuse_token("no keys are known to check tokens with (sasl.oauthbearer.jwks.endpoint.url)");
+            return self.refuse_token("no keys are known to check tokens with (sasl.oauthbearer.jwks.endpoint.url)");
         };
         let token = match validator.validate(message.token.reveal(), now_ms) {
             Ok(token) => token,

@@ -1,8 +1,8 @@
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::rsa::KeySize;
 use aws_lc_rs::signature::{
-    ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair, RSA_PKCS1_SHA256, RSA_PSS_SHA256, RsaEncoding,
-    RsaKeyPair, RsaPublicKeyComponents,
+    ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair, RSA_PKCS1_SHA256, RSA_PSS_SHA256, RsaEncoding, RsaKeyPair,
+    RsaPublicKeyComponents,
 };
 use proptest::prelude::*;
 use serde_json::json;
@@ -47,8 +47,7 @@ impl Issuer {
     }
 
     fn token(&self, header: &Value, claims: &Value) -> String {
-        let message =
-            format!("{}.{}", base64(header.to_string().as_bytes()), base64(claims.to_string().as_bytes()));
+        let message = format!("{}.{}", base64(header.to_string().as_bytes()), base64(claims.to_string().as_bytes()));
         let rsa = |encoding: &'static dyn RsaEncoding| {
             let mut signature = vec![0; self.rsa.public_modulus_len()];
             self.rsa.sign(encoding, &SystemRandom::new(), message.as_bytes(), &mut signature).unwrap();
@@ -113,9 +112,7 @@ fn what_a_token_says_of_its_algorithm_is_not_believed() {
         let token = format!("{message}.{}", base64(signature.as_ref()));
         assert_eq!(validator.validate(&token, NOW_MS).unwrap_err(), TokenError::Algorithm("HS256".into()));
     }
-    for (alg, kid) in
-        [("RS256", "ec"), ("ES256", "rsa"), ("RS256", "only-ps"), ("RS256", "sealed"), ("RS256", "gone")]
-    {
+    for (alg, kid) in [("RS256", "ec"), ("ES256", "rsa"), ("RS256", "only-ps"), ("RS256", "sealed"), ("RS256", "gone")] {
         assert_eq!(refused(json!({"alg": alg, "kid": kid})), TokenError::UnknownKey(kid.into()));
     }
     // Two keys could have made this one.
@@ -133,9 +130,7 @@ fn a_token_of_another_issuers_key_or_a_changed_one_is_refused() {
         let (message, signature) = token.rsplit_once('.').unwrap();
         let (head, _) = message.split_once('.').unwrap();
         let root = base64(with(json!({"sub": "root"})).to_string().as_bytes());
-        for changed in
-            [format!("{head}.{root}.{signature}"), format!("{message}."), format!("{message}.AAAA")]
-        {
+        for changed in [format!("{head}.{root}.{signature}"), format!("{message}."), format!("{message}.AAAA")] {
             assert_eq!(validator.validate(&changed, NOW_MS), Err(TokenError::Signature), "{changed}");
         }
     }

@@ -35,12 +35,7 @@ impl ScramClient {
         Self::with_nonce(hash, user, password, &nonce)
     }
 
-    pub(crate) fn with_nonce(
-        hash: Hash,
-        user: &str,
-        password: Secret,
-        nonce: &str,
-    ) -> Result<Self, SaslError> {
+    pub(crate) fn with_nonce(hash: Hash, user: &str, password: Secret, nonce: &str) -> Result<Self, SaslError> {
         if user.is_empty() || user.contains('\0') {
             return Err(SaslError::Unusable(hash.mechanism(), "the user name is empty or has a NUL"));
         }

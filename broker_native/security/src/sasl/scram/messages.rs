@@ -63,9 +63,7 @@ impl ClientFirst {
         for extension in attributes {
             let (name, value) = checked_extension(extension)?;
             if name.eq_ignore_ascii_case("tokenauth") && !value.eq_ignore_ascii_case("false") {
-                return Err(
-                    "it asks to log in by a delegation token (tokenauth), which this broker does not have",
-                );
+                return Err("it asks to log in by a delegation token (tokenauth), which this broker does not have");
             }
         }
         Ok(Self { gs2_header, authorization_id, user, nonce, bare: bare.to_owned() })

@@ -181,12 +181,7 @@ impl Credential {
 ///
 /// # Errors
 /// [`CredentialError`]: out of Kafka's bounds.
-pub fn derive(
-    hash: Hash,
-    password: &Secret,
-    salt: &[u8],
-    iterations: i64,
-) -> Result<Credential, CredentialError> {
+pub fn derive(hash: Hash, password: &Secret, salt: &[u8], iterations: i64) -> Result<Credential, CredentialError> {
     let (_, count) = bounded(salt, iterations)?;
     let salted = hash.salted(password, salt, count);
     Credential::from_salted(hash, salt.to_vec(), iterations, &salted)
@@ -206,8 +201,7 @@ fn bounded(salt: &[u8], iterations: i64) -> Result<(u32, NonZeroU32), Credential
     if !(1..=SALT_MAX_BYTES).contains(&salt.len()) {
         return Err(CredentialError::Salt(salt.len()));
     }
-    let count =
-        u32::try_from(iterations).ok().filter(|count| (ITERATIONS_MIN..=ITERATIONS_MAX).contains(count));
+    let count = u32::try_from(iterations).ok().filter(|count| (ITERATIONS_MIN..=ITERATIONS_MAX).contains(count));
     let count = count.and_then(NonZeroU32::new).ok_or(CredentialError::Iterations(iterations))?;
     Ok((count.get(), count))
 }

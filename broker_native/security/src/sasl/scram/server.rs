@@ -18,8 +18,7 @@ pub struct ScramServer {
 impl ScramServer {
     /// Goes on with a client that has said who it is; `nonce` is the broker's own. `known`: the credential is a user's, and not made up.
     pub fn new(hash: Hash, first: ClientFirst, credential: Credential, known: bool, nonce: &str) -> Self {
-        let told =
-            ServerFirst::new(format!("{}{nonce}", first.nonce), &credential.salt, credential.iterations);
+        let told = ServerFirst::new(format!("{}{nonce}", first.nonce), &credential.salt, credential.iterations);
         Self { hash, first, told, credential, known }
     }
 

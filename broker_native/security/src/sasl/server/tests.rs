@@ -11,8 +11,9 @@ const NOW_MS: i64 = 1_700_000_000_000;
 
 fn credentials() -> Credentials {
     let password = Secret::new("swordfish");
-    let users = Hash::ALL
-        .map(|hash| ("alice".to_owned(), hash, derive(hash, &password, b"0123456789abcdef", 4_096).unwrap()));
+    let users = Hash::ALL.map(|hash| {
+        ("alice".to_owned(), hash, derive(hash, &password, b"0123456789abcdef", 4_096).unwrap())
+    });
     Credentials::new(users, None, DecoyKey::new([3; DECOY_KEY_BYTES]))
 }
 
@@ -76,8 +77,7 @@ fn an_unknown_user_and_a_wrong_password_get_the_same_sentence() {
 
 #[test]
 fn nobody_acts_as_another_user() {
-    let sentence =
-        "Authentication failed: Client requested an authorization id that is different from username";
+    let sentence = "Authentication failed: Client requested an authorization id that is different from username";
     let messages: [(Mechanism, &[u8]); 2] = [
         (Mechanism::Plain, b"root\0alice\0swordfish"),
         (Mechanism::ScramSha256, b"n,a=root,n=alice,r=nonce"),
@@ -104,9 +104,7 @@ fn an_exchange_that_is_over_stays_over() {
     let mut login = Login::with_password(Mechanism::ScramSha256, "alice", Secret::new("swordfish")).unwrap();
     let mut exchange = Exchange::new(Mechanism::ScramSha256);
     let first = login.step(b"").unwrap();
-    let Step::Challenge(challenge) = exchange.step(&first, &credentials, NOW_MS) else {
-        panic!("no challenge")
-    };
+    let Step::Challenge(challenge) = exchange.step(&first, &credentials, NOW_MS) else { panic!("no challenge") };
     let proof = login.step(&challenge).unwrap();
     assert!(matches!(exchange.step(&proof, &credentials, NOW_MS), Step::Done { .. }));
     failure(exchange.step(&proof, &credentials, NOW_MS));
