@@ -198,9 +198,12 @@ def test_a_certificate_of_a_stranger_is_refused_with_its_own_line(new_broker, tm
     broker, strangers = new_broker(tls=True, ssl_client_auth="requested"), Certificates(tmp_path / "other").made()
     context = ssl.create_default_context(cafile=broker.certificates.ca)
     context.load_cert_chain(strangers.store("client"))
-    with contextlib.suppress(OSError), socket.create_connection((broker.host, broker.port), timeout=20) as raw:
-        with context.wrap_socket(raw, server_hostname="localhost") as wrapped:
-            wrapped.recv(1)
+    with (
+        contextlib.suppress(OSError),
+        socket.create_connection((broker.host, broker.port), timeout=20) as raw,
+        context.wrap_socket(raw, server_hostname="localhost") as wrapped,
+    ):
+        wrapped.recv(1)
     until(lambda: "its certificate is not trusted" in broker.logs(), "the log says so")
 
 
