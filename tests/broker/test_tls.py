@@ -179,6 +179,7 @@ def test_a_client_that_does_not_trust_the_broker_does_not_go_on(secure, tmp_path
     assert producer.flush(20) == 0
     with pytest.raises(KafkaException):
         AdminClient({**librdkafka(secure), "ssl.ca.location": other.ca, "log_level": 0}).list_topics(timeout=3)
+    until(lambda: "does not trust this broker's certificate" in secure.logs(), "the log says so")
 
 
 def test_clients_must_show_a_certificate_that_is_trusted_where_that_is_required(new_broker, tmp_path):

@@ -31,6 +31,7 @@ use crate::shared::Shared;
 use pylog_log::loggers::NETWORK;
 use pylog_log::{debug, warn};
 use pylog_security::principal::Principal;
+use pylog_security::tls::handshake::{Side, failed_io};
 
 /// Requests of one connection that may wait for their answers; reading stops then.
 const PIPELINE_MAX: usize = 64;
@@ -544,6 +545,12 @@ impl Connection {
                 self.shared.metrics.refused.increment();
                 warn!(target: NETWORK, %client, "closed the connection of {peer}: {why}");
             }
+            // TLS fails behind the handshake, too: so a client says that it does not trust the certificate.
+            End::Io(error) if is_of_tls(error) => {
+                self.shared.metrics.refused.increment();
+                let (listener, why) = (&self.from.listener, failed_io(&peer.to_string(), Side::Broker, error));
+                warn!(target: NETWORK, %client, "closed the connection of {peer} to the listener {listener}: {why}");
+            }
             // A peer that went away is no news; a segment file that cannot be read is.
             End::Io(error) if is_peer(error) => {
                 debug!(target: NETWORK, %client, "lost the connection of {peer}: {error}");
@@ -578,6 +585,10 @@ async fn given_up(shared: &Shared, timeout: Duration) {
         () = tokio::time::sleep(timeout) => {}
         () = stopped => {}
     }
+}
+
+fn is_of_tls(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>())
 }
 
 fn is_peer(error: &io::Error) -> bool {
