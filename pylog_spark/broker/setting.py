@@ -156,7 +156,7 @@ class Setting:
         """
         text = text.strip()
         try:
-            value = _convert(self.type, text)
+            value = self._as_declared(_convert(self.type, text))
         except ValueError:
             raise ConfigError(f"{self.name}={text} is refused: it must be {_an(self.type)}{self._range()}.") from None
         if isinstance(value, tuple) and isinstance(self.valid, OneOf):
@@ -167,6 +167,13 @@ class Setting:
         if self.valid is not None and not self.valid.accepts(value):
             raise ConfigError(f"{self.name}={text} is refused: it must be {self.valid}.")
         return value
+
+    def _as_declared(self, value: Value) -> Value:
+        """A list's words as the declaration writes them: ``Delete`` is ``delete``."""
+        if not isinstance(value, tuple) or not isinstance(self.valid, OneOf):
+            return value
+        words = {word.lower(): word for word in self.valid.words}
+        return tuple(words.get(word.lower(), word) for word in value)
 
     def _range(self) -> str:
         return f", {self.valid}" if self.valid is not None else ""

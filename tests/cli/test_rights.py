@@ -110,7 +110,7 @@ def test_quotas_are_set_listed_and_removed(pylog):
     ("words", "code", "sentence"),
     [
         (("producer_byte_rate=1",), 2, "Whose quotas?"),
-        (("producer_byte_rate",), 2, "'producer_byte_rate' is not QUOTA=NUMBER"),
+        (("producer_byte_rate", "--user", "a"), 2, "'producer_byte_rate' is not QUOTA=NUMBER"),
         (("producer_byte_rate=1", "--user", "a", "--default-user"), 2, "exclude each other"),
         (("producer_byte_rate=0", "--user", "a"), 1, "Quota producer_byte_rate must be greater than 0"),
         (("speed=1", "--user", "a"), 1, "Invalid configuration key speed"),
@@ -173,3 +173,72 @@ def test_no_password_stands_in_a_process_list(command, environment, tmp_path):
             seen += 1
         asking.kill()
     assert seen
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory):
+    """A broker with an authorizer, at which everybody who comes is a super user."""
+    with LocalBroker(
+        tmp_path_factory.mktemp("guarded"),
+        super_users="User:ANONYMOUS",
+        authorizer_class_name="org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    ) as running:
+        yield running
+
+
+@pytest.fixture
+def acl(pylog, environment, guarded):
+    """Run ``pylog acl`` at the broker with an authorizer."""
+    env = {**environment, "PYLOG_BOOTSTRAP_SERVERS": guarded.bootstrap_servers}
+    return lambda *words: pylog("acl", *words, env=env)
+
+
+def test_acls_are_created_listed_and_deleted(acl):
+    created = acl("create", "--allow-principal", "User:alice", "--producer", "--topic", "events")
+    assert (created.returncode, created.stdout, created.stderr) == (0, "There are 3 ACLs now as asked.\n", "")
+    acl("create", "--deny-principal", "User:bob", "--deny-host", "10.0.0.1", "--operation", "Read", "--topic", "ev",
+        "--resource-pattern-type", "prefixed")  # fmt: skip
+    acl("create", "--allow-principal", "User:carol", "--operation", "Alter", "--cluster")
+    listed = acl("list").stdout
+    assert re.search(r"^TOPIC +events +LITERAL +User:alice +\* +WRITE +ALLOW$", listed, re.MULTILINE)
+    assert re.search(r"^TOPIC +ev +PREFIXED +User:bob +10\.0\.0\.1 +READ +DENY$", listed, re.MULTILINE)
+    assert re.search(r"^CLUSTER +kafka-cluster +LITERAL +User:carol +\* +ALTER +ALLOW$", listed, re.MULTILINE)
+    assert len(json.loads(acl("list", "--topic", "events", "--json").stdout)) == 3
+    assert len(json.loads(acl("list", "--topic", "events", "--resource-pattern-type", "match", "--json").stdout)) == 4
+    assert len(json.loads(acl("list", "--principal", "User:bob", "--json").stdout)) == 1
+    would = acl("delete", "--topic", "events")
+    assert would.stdout.splitlines()[-1] == "Would delete 3 ACLs. Say --execute to do it."
+    one = acl("delete", "--topic", "events", "--allow-principal", "User:alice", "--operation", "Create", "--execute")
+    assert one.stdout.splitlines() == [
+        "ALLOW User:alice from *: CREATE on LITERAL TOPIC events",
+        "Deleted 1 ACL.",
+    ]
+    assert acl("delete", "--topic", "events", "--resource-pattern-type", "match", "--execute").stdout.endswith(
+        "Deleted 3 ACLs.\n"
+    )
+    assert acl("delete", "--cluster", "--execute").stdout.endswith("Deleted 1 ACL.\n")
+    assert acl("list").stderr == "There are no such ACLs.\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        (("create", "--topic", "t"), 2, "For whom?"),
+        (("create", "--allow-principal", "User:a"), 2, "On which resource?"),
+        (("create", "--allow-host", "h", "--topic", "t"), 2, "--allow-host needs --allow-principal"),
+        (("create", "--allow-principal", "alice", "--topic", "t"), 1, "alice"),
+        (("create", "--allow-principal", "User:a", "--operation", "Fly", "--topic", "t"), 2, "'Fly' is no operation"),
+        (("delete", "--topic", "t", "--operation", "Read"), 2, "Whose?"),
+    ],
+)
+def test_acls_that_cannot_be_are_refused_with_a_sentence(acl, words, code, sentence):
+    refused = acl(*words)
+    assert refused.returncode == code, refused.stderr
+    assert sentence in refused.stderr
+
+
+def test_a_broker_without_an_authorizer_says_so(pylog):
+    for words in (("list",), ("create", "--allow-principal", "User:a", "--topic", "t")):
+        refused = pylog("acl", *words)
+        assert refused.returncode == 1
+        assert "No Authorizer is configured" in refused.stderr

@@ -87,7 +87,7 @@ def test_a_credential_that_is_not_there_cannot_be_deleted(s: Script) -> None:
 def test_a_user_without_a_name_or_by_an_unknown_mechanism(s: Script) -> None:
     name = s.new("user")
     alter(s, upsertion(""), upsertion(name, 3), deletions=((s.new("other"), 0),))
-    s.says("UNACCEPTABLE_CREDENTIAL", "UNSUPPORTED_SASL_MECHANISM")
+    s.says("UNACCEPTABLE_CREDENTIAL", "UNSUPPORTED_SASL_MECHANISM", "UNSUPPORTED_SASL_MECHANISM")
 
 
 @case
@@ -104,7 +104,7 @@ def test_iterations_have_bounds(s: Script) -> None:
 def test_a_user_that_is_named_twice_in_a_request(s: Script) -> None:
     name, other = s.new("user"), s.new("user")
     alter(s, upsertion(name), upsertion(name, SHA_512), upsertion(other))
-    s.says("DUPLICATE_RESOURCE", "NONE")
+    s.says("DUPLICATE_RESOURCE")
     alter(s, upsertion(other, SHA_512), deletions=((other, SHA_256),))
     s.says("DUPLICATE_RESOURCE")
     # The first reason stands.
