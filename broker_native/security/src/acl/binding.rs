@@ -125,7 +125,8 @@ impl AclBinding {
             principal: principal.to_owned(),
             host: host.to_owned(),
             operation: Operation::from_code(operation).ok_or_else(|| invalid("operation", operation))?,
-            permission: Permission::from_code(permission).ok_or_else(|| invalid("permissionType", permission))?,
+            permission: Permission::from_code(permission)
+                .ok_or_else(|| invalid("permissionType", permission))?,
         };
         if !principal.contains(':') {
             return Err(InvalidAcl::Principal(principal.to_owned()));

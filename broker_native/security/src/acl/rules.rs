@@ -271,7 +271,9 @@ impl Host {
     fn of(text: &str) -> Self {
         match text {
             WILDCARD => Self::Every,
-            text => text.parse().map_or(Self::Nowhere, |address: IpAddr| Self::Address(address.to_canonical())),
+            text => {
+                text.parse().map_or(Self::Nowhere, |address: IpAddr| Self::Address(address.to_canonical()))
+            }
         }
     }
 

@@ -49,7 +49,8 @@ fn allows(policy: &Policy, user: &str, operation: Operation, name: &str) -> bool
 }
 
 fn allows_any(acls: Vec<AclBinding>, user: &str) -> bool {
-    let access = Access { principal: &Principal::user(user), host: address(HERE), operation: Operation::Write };
+    let access =
+        Access { principal: &Principal::user(user), host: address(HERE), operation: Operation::Write };
     policy(acls).allows_any(access, ResourceType::Topic).is_allowed()
 }
 
@@ -222,10 +223,7 @@ fn what_is_wrong_with_a_new_acl_is_said_in_kafkas_order() {
     let new = |pattern, who, what| AclBinding::of_request(pattern, who, what).map(|acl| acl.to_string());
     let (who, read) = (("User:alice", WILDCARD), (Read.code(), Allow.code()));
     let sentence = |pattern, who, what| new(pattern, who, what).unwrap_err().to_string();
-    assert_eq!(
-        new((2, "t", 3), who, read).unwrap(),
-        "ALLOW READ on TOPIC:LITERAL:t to User:alice from *"
-    );
+    assert_eq!(new((2, "t", 3), who, read).unwrap(), "ALLOW READ on TOPIC:LITERAL:t to User:alice from *");
     assert!(sentence((4, "other", 3), who, read).contains(CLUSTER_NAME));
     assert!(sentence((2, "", 3), who, read).contains("empty resource name"));
     assert_eq!(sentence((ANY, "t", 3), who, read), "Invalid resourceType ANY");

@@ -49,7 +49,8 @@ fn words_of(handler: &Path) -> HashSet<String> {
     texts
         .flat_map(|text| {
             let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
-            code.flat_map(|line| line.split(|char: char| !is_word(char)).map(str::to_owned)).collect::<Vec<_>>()
+            code.flat_map(|line| line.split(|char: char| !is_word(char)).map(str::to_owned))
+                .collect::<Vec<_>>()
         })
         .collect()
 }
@@ -77,7 +78,9 @@ fn a_row_is_called_as_its_api_and_stands_there_once() {
         assert!(names.insert(row.name), "{} stands there twice", row.name);
         let api = snake_case(row.api.name()).to_uppercase();
         assert!(row.name.starts_with(&api), "{} is of {api}", row.name);
-        assert!(row.resource_type.operations().contains(&row.operation) || row.name == "DELETE_TOPICS_CLUSTER");
+        assert!(
+            row.resource_type.operations().contains(&row.operation) || row.name == "DELETE_TOPICS_CLUSTER"
+        );
     }
 }
 

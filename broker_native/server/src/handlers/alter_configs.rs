@@ -2,9 +2,7 @@
 //!
 //! KIP-133. No version added anything.
 use super::common::decided::decided_then;
-use crate::authorization::table::{
-    ALTER_CONFIGS_CLUSTER, ALTER_CONFIGS_GROUP, ALTER_CONFIGS_TOPIC, Row,
-};
+use crate::authorization::table::{ALTER_CONFIGS_CLUSTER, ALTER_CONFIGS_GROUP, ALTER_CONFIGS_TOPIC, Row};
 use crate::call::{Call, Outcome};
 use crate::decide::Kind;
 use pylog_security::acl::CLUSTER_NAME;
@@ -27,7 +25,9 @@ pub fn handle(call: Call, mut request: AlterConfigsRequest) -> Outcome {
     if request.resources.is_empty() && !refused.is_empty() {
         return Outcome::Now(call.answer(&AlterConfigsResponse { responses: refused, ..Default::default() }));
     }
-    decided_then(call, Kind::AlterConfigs, request, 0, error_response, |answer| answer.responses.extend(refused))
+    decided_then(call, Kind::AlterConfigs, request, 0, error_response, |answer| {
+        answer.responses.extend(refused)
+    })
 }
 
 /// What is demanded of who changes the resource. Those of types that are not known are refused by who decides.

@@ -51,7 +51,8 @@ pub fn handle(call: Call, request: ConsumerGroupDescribeRequest) -> Outcome {
 /// The group, where the client may know of all topics that its members have.
 fn visible(call: &Call, group: DescribedGroup) -> DescribedGroup {
     let assignments = group.members.iter().flat_map(|member| [&member.assignment, &member.target_assignment]);
-    let names = assignments.flat_map(|assignment| &assignment.topic_partitions).map(|topic| &topic.topic_name);
+    let names =
+        assignments.flat_map(|assignment| &assignment.topic_partitions).map(|topic| &topic.topic_name);
     let names: BTreeSet<_> = names.filter(|_| call.is_guarded()).collect();
     let may_know = names.into_iter().all(|name| call.may(&CONSUMER_GROUP_DESCRIBE_TOPIC, name));
     match may_know {

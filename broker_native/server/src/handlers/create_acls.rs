@@ -24,7 +24,8 @@ pub fn handle(call: Call, request: CreateAclsRequest) -> Outcome {
     }
     let refusals: Vec<_> = request.creations.iter().map(|creation| binding(creation).err()).collect();
     let creations = request.creations.into_iter().zip(&refusals);
-    let creations: Vec<_> = creations.filter(|(_, why)| why.is_none()).map(|(creation, _)| creation).collect();
+    let creations: Vec<_> =
+        creations.filter(|(_, why)| why.is_none()).map(|(creation, _)| creation).collect();
     if creations.is_empty() {
         let mut answer = CreateAclsResponse::default();
         merge(&mut answer, refusals);

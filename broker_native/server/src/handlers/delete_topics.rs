@@ -38,8 +38,7 @@ fn refused(call: &Call, request: &mut DeleteTopicsRequest) -> Vec<DeletableTopic
         error_code: error.code(),
         error_message: Some(error.sentence().to_owned()),
     };
-    let is_refused =
-        |name: &str| !may_describe(name) || (image.named(name).is_some() && !may_delete(name));
+    let is_refused = |name: &str| !may_describe(name) || (image.named(name).is_some() && !may_delete(name));
     let names = call.set_aside_where(&mut request.topic_names, |name| is_refused(name));
     let mut refused: Vec<_> = names.into_iter().map(|name| refusal(Some(name), Uuid::nil())).collect();
     for topic in call.set_aside_where(&mut request.topics, |topic| match &topic.name {

@@ -31,7 +31,9 @@ pub fn handle(call: Call, mut request: DescribeConfigsRequest) -> Outcome {
         refused.extend(error_response(&resource, error, error.sentence()).results);
     }
     if request.resources.is_empty() && !refused.is_empty() {
-        return Outcome::Now(call.answer(&DescribeConfigsResponse { results: refused, ..Default::default() }));
+        return Outcome::Now(
+            call.answer(&DescribeConfigsResponse { results: refused, ..Default::default() }),
+        );
     }
     // One that is named several times is described once.
     let named = request.resources.iter().map(|resource| (resource.resource_type, &resource.resource_name));

@@ -19,7 +19,9 @@ use pylog_wire::messages::{DescribeLogDirsRequest, DescribeLogDirsResponse};
 /// Answers with the one directory there is. Partitions that are not here are left out, as in Kafka.
 pub fn handle(call: &Call, request: &DescribeLogDirsRequest) -> Outcome {
     if let Err(error) = call.check_cluster(&DESCRIBE_LOG_DIRS_CLUSTER) {
-        return Outcome::Now(call.answer(&DescribeLogDirsResponse { error_code: error.code(), ..Default::default() }));
+        return Outcome::Now(
+            call.answer(&DescribeLogDirsResponse { error_code: error.code(), ..Default::default() }),
+        );
     }
     let dir = call.shared.logs.dir();
     let blank = DescribeLogDirsResult { log_dir: dir.display().to_string(), ..Default::default() };

@@ -23,7 +23,11 @@ const UNKNOWN: i64 = -1;
 pub fn handle(call: &Call, request: &DescribeQuorumRequest) -> Outcome {
     if let Err(error) = call.check_cluster(&DESCRIBE_QUORUM_CLUSTER) {
         let error_message = Some(error.sentence().to_owned());
-        return Outcome::Now(call.answer(&DescribeQuorumResponse { error_code: error.code(), error_message, ..Default::default() }));
+        return Outcome::Now(call.answer(&DescribeQuorumResponse {
+            error_code: error.code(),
+            error_message,
+            ..Default::default()
+        }));
     }
     Outcome::Now(call.answer(&described(call, request)))
 }

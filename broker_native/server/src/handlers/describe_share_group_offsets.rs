@@ -104,11 +104,7 @@ fn refused(
         error_message: Some(error.sentence().to_owned()),
         ..Default::default()
     });
-    DescribeShareGroupOffsetsResponseTopic {
-        topic_name,
-        partitions: refused.collect(),
-        ..Default::default()
-    }
+    DescribeShareGroupOffsetsResponseTopic { topic_name, partitions: refused.collect(), ..Default::default() }
 }
 
 /// The partitions that are named, or all that the group has.

@@ -11,7 +11,9 @@ use pylog_wire::messages::{HeartbeatRequest, HeartbeatResponse};
 /// Asks the group. While it is loaded every member is taken to be alive: sessions begin when that is done.
 pub fn handle(call: Call, request: HeartbeatRequest) -> Outcome {
     if let Err(error) = call.check(&HEARTBEAT_GROUP, &request.group_id) {
-        return Outcome::Now(call.answer(&HeartbeatResponse { error_code: error.code(), ..Default::default() }));
+        return Outcome::Now(
+            call.answer(&HeartbeatResponse { error_code: error.code(), ..Default::default() }),
+        );
     }
     answer(call, GroupRequest::Heartbeat(request), |reply| match reply {
         Ok(GroupReply::Heartbeat(response)) => response,

@@ -3,14 +3,15 @@
 //! KIP-339. No version added anything.
 use super::common::decided::decided_then;
 use crate::authorization::table::{
-    INCREMENTAL_ALTER_CONFIGS_CLUSTER, INCREMENTAL_ALTER_CONFIGS_GROUP, INCREMENTAL_ALTER_CONFIGS_LOGGER, INCREMENTAL_ALTER_CONFIGS_TOPIC, Row,
+    INCREMENTAL_ALTER_CONFIGS_CLUSTER, INCREMENTAL_ALTER_CONFIGS_GROUP, INCREMENTAL_ALTER_CONFIGS_LOGGER,
+    INCREMENTAL_ALTER_CONFIGS_TOPIC, Row,
 };
 use crate::call::{Call, Outcome};
 use crate::decide::Kind;
 use pylog_security::acl::CLUSTER_NAME;
 use pylog_wire::ErrorCode;
-use pylog_wire::messages::incremental_alter_configs::{AlterConfigsResource, AlterConfigsResourceResponse};
 use pylog_wire::messages::describe_configs::{RESOURCE_BROKER_LOGGER, RESOURCE_GROUP, RESOURCE_TOPIC};
+use pylog_wire::messages::incremental_alter_configs::{AlterConfigsResource, AlterConfigsResourceResponse};
 use pylog_wire::messages::{IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse};
 
 /// Asks for the change.
@@ -25,9 +26,13 @@ pub fn handle(call: Call, mut request: IncrementalAlterConfigsRequest) -> Outcom
         refused.extend(error_response(&resource, error, error.sentence()).responses);
     }
     if request.resources.is_empty() && !refused.is_empty() {
-        return Outcome::Now(call.answer(&IncrementalAlterConfigsResponse { responses: refused, ..Default::default() }));
+        return Outcome::Now(
+            call.answer(&IncrementalAlterConfigsResponse { responses: refused, ..Default::default() }),
+        );
     }
-    decided_then(call, Kind::IncrementalAlterConfigs, request, 0, error_response, |answer| answer.responses.extend(refused))
+    decided_then(call, Kind::IncrementalAlterConfigs, request, 0, error_response, |answer| {
+        answer.responses.extend(refused)
+    })
 }
 
 /// What is demanded of who changes the resource. Those of types that are not known are refused by who decides.

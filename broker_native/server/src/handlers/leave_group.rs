@@ -14,7 +14,9 @@ const MEMBERS_FROM: i16 = 3;
 /// Asks the group.
 pub fn handle(call: Call, mut request: LeaveGroupRequest) -> Outcome {
     if let Err(error) = call.check(&LEAVE_GROUP_GROUP, &request.group_id) {
-        return Outcome::Now(call.answer(&LeaveGroupResponse { error_code: error.code(), ..Default::default() }));
+        return Outcome::Now(
+            call.answer(&LeaveGroupResponse { error_code: error.code(), ..Default::default() }),
+        );
     }
     let one_member = call.version < MEMBERS_FROM;
     if one_member {

@@ -21,7 +21,9 @@ const TYPES_FROM: i16 = 1;
 /// Answers with the names of all topics, live brokers and groups with settings, or of one of these types.
 pub fn handle(call: &Call, request: &ListConfigResourcesRequest) -> Outcome {
     if let Err(error) = call.check_cluster(&LIST_CONFIG_RESOURCES_CLUSTER) {
-        return Outcome::Now(call.answer(&ListConfigResourcesResponse { error_code: error.code(), ..Default::default() }));
+        return Outcome::Now(
+            call.answer(&ListConfigResourcesResponse { error_code: error.code(), ..Default::default() }),
+        );
     }
     let asked = &request.resource_types;
     if !asked.iter().all(|one| KNOWN.contains(one)) {

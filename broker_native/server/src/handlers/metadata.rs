@@ -120,18 +120,15 @@ fn visible(
 }
 
 /// Takes out the topics that the client may not know of, and those that would be created and that it may not create; answers them.
-fn refused(
-    call: &Call,
-    request: &mut MetadataRequest,
-    image: &MetadataImage,
-) -> Vec<MetadataResponseTopic> {
+fn refused(call: &Call, request: &mut MetadataRequest, image: &MetadataImage) -> Vec<MetadataResponseTopic> {
     let creates = request.allow_auto_topic_creation && call.shared.settings.auto_create_topics_enable;
     let Some(topics) = &mut request.topics else { return Vec::new() };
     let topics = call.set_aside_where(topics, |asked| {
         let known = match &asked.name {
             Some(name) if asked.topic_id.is_nil() => {
                 let is_missing = image.named(name).is_none();
-                return !call.may(&METADATA_TOPIC, name) || (creates && is_missing && !may_create(call, name));
+                return !call.may(&METADATA_TOPIC, name)
+                    || (creates && is_missing && !may_create(call, name));
             }
             _ => image.with_id(&asked.topic_id),
         };

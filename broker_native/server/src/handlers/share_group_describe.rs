@@ -16,12 +16,11 @@ use pylog_wire::messages::{ShareGroupDescribeRequest, ShareGroupDescribeResponse
 
 /// Answers with the groups in the order of the request.
 pub fn handle(call: Call, request: ShareGroupDescribeRequest) -> Outcome {
-    let asked = request.group_ids.iter().map(|group_id| {
-        match call.check(&SHARE_GROUP_DESCRIBE_GROUP, group_id) {
+    let asked =
+        request.group_ids.iter().map(|group_id| match call.check(&SHARE_GROUP_DESCRIBE_GROUP, group_id) {
             Ok(()) => ask(&call, GroupRequest::ShareDescribe(group_id.clone())),
             Err(error) => Waiting::now(Err(error)),
-        }
-    });
+        });
     let asked = asked.collect();
     answer_all(call, asked, move |call, answers| {
         let groups = request.group_ids.into_iter().zip(answers).map(|(group_id, answer)| {

@@ -10,7 +10,9 @@ use pylog_wire::messages::{SyncGroupRequest, SyncGroupResponse};
 /// Asks the group.
 pub fn handle(call: Call, request: SyncGroupRequest) -> Outcome {
     if let Err(error) = call.check(&SYNC_GROUP_GROUP, &request.group_id) {
-        return Outcome::Now(call.answer(&SyncGroupResponse { error_code: error.code(), ..Default::default() }));
+        return Outcome::Now(
+            call.answer(&SyncGroupResponse { error_code: error.code(), ..Default::default() }),
+        );
     }
     answer(call, GroupRequest::SyncGroup(request), |reply| match reply {
         Ok(GroupReply::SyncGroup(response)) => response,

@@ -61,9 +61,8 @@ struct Asked {
 /// Takes out the topics that the client may not read, and answers them.
 fn refused(call: &Call, request: &mut TxnOffsetCommitRequest) -> Vec<TxnOffsetCommitResponseTopic> {
     let row = &TXN_OFFSET_COMMIT_TOPIC;
-    let topics = call.set_aside_where(&mut request.topics, |topic| {
-        !may_topic(call, row, &topic.name, &topic.topic_id)
-    });
+    let topics = call
+        .set_aside_where(&mut request.topics, |topic| !may_topic(call, row, &topic.name, &topic.topic_id));
     let refused = blank_response(&TxnOffsetCommitRequest { topics, ..Default::default() });
     error_response(refused, row.error().code()).topics
 }

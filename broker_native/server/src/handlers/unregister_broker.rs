@@ -21,5 +21,9 @@ fn error_response(
     error: ErrorCode,
     why: &str,
 ) -> UnregisterBrokerResponse {
-    UnregisterBrokerResponse { error_code: error.code(), error_message: Some(why.into()), ..Default::default() }
+    UnregisterBrokerResponse {
+        error_code: error.code(),
+        error_message: Some(why.into()),
+        ..Default::default()
+    }
 }

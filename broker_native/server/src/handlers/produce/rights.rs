@@ -28,8 +28,7 @@ pub fn is_transaction_denied(call: &Call, batches: &Batches, bytes: &[u8]) -> bo
         return false;
     }
     let mut ranges = batches.ranges.iter().flatten();
-    let is_transactional =
-        ranges.any(|range| bytes.get(range.clone()).and_then(transactional).is_some());
+    let is_transactional = ranges.any(|range| bytes.get(range.clone()).and_then(transactional).is_some());
     let id = batches.request.transactional_id.as_deref();
     is_transactional && id.is_none_or(|id| !call.may(&PRODUCE_TRANSACTION, id))
 }

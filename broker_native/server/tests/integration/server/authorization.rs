@@ -42,9 +42,9 @@ fn allow(operation: Operation, resource: (ResourceType, &str)) -> AclBinding {
 /// Everything is allowed but these operations.
 pub fn all_but(denied: &[(ResourceType, &str, Operation)]) -> Vec<AclBinding> {
     let all = ResourceType::ALL.iter().map(|resource_type| allow(Operation::All, (*resource_type, "*")));
-    let denied = denied.iter().map(|(resource_type, name, operation)| {
-        acl(Permission::Deny, *operation, (*resource_type, name))
-    });
+    let denied = denied
+        .iter()
+        .map(|(resource_type, name, operation)| acl(Permission::Deny, *operation, (*resource_type, name)));
     all.chain(denied).collect()
 }
 
@@ -57,7 +57,8 @@ fn text(answer: &impl serde::Serialize) -> String {
 }
 
 fn named(names: &[&str]) -> MetadataRequest {
-    let topics = names.iter().map(|name| MetadataRequestTopic { name: Some((*name).into()), ..Default::default() });
+    let topics =
+        names.iter().map(|name| MetadataRequestTopic { name: Some((*name).into()), ..Default::default() });
     MetadataRequest { topics: Some(topics.collect()), ..Default::default() }
 }
 
@@ -103,7 +104,8 @@ fn a_refused_write_leaves_no_record_and_a_request_is_refused_by_topic() {
     let mut request = produce_request("mine", 0, batch(&["x"]), 1);
     request.topic_data.extend(produce_request("secret", 0, batch(&["y"]), 1).topic_data);
     let answer = broker.client().call(&request, 9);
-    let errors: Vec<_> = answer.responses.iter().map(|topic| topic.partition_responses[0].error_code).collect();
+    let errors: Vec<_> =
+        answer.responses.iter().map(|topic| topic.partition_responses[0].error_code).collect();
     assert_eq!(errors, [0, ErrorCode::TopicAuthorizationFailed.code()]);
     assert_eq!(answer.responses[1].partition_responses[0].log_start_offset, -1);
     assert!(values(&broker.client().fetch("secret", 0)).is_empty());
@@ -114,10 +116,13 @@ fn a_refused_write_leaves_no_record_and_a_request_is_refused_by_topic() {
 fn a_topic_that_is_not_there_is_refused_like_one_that_is() {
     let broker = guarded();
     broker.server.apply_topics(vec![topic("secret", 1)]).unwrap();
-    broker.server.apply_acls(all_but(&[(Topic, "secret", Operation::All), (Topic, "missing", Operation::All)]));
+    broker
+        .server
+        .apply_acls(all_but(&[(Topic, "secret", Operation::All), (Topic, "missing", Operation::All)]));
     let mut client = broker.client();
     let as_text = |answer: &PartitionText| answer.0.clone();
-    let fetched = |client: &mut Client, name| PartitionText::of(client.call(&fetch_request(name, 0, 0, 1), 12), name);
+    let fetched =
+        |client: &mut Client, name| PartitionText::of(client.call(&fetch_request(name, 0, 0, 1), 12), name);
     assert_eq!(as_text(&fetched(&mut client, "secret")), as_text(&fetched(&mut client, "missing")));
     let produced = |client: &mut Client, name| {
         PartitionText::of(client.call(&produce_request(name, 0, batch(&["x"]), 1), 9), name)
@@ -212,7 +217,8 @@ fn what_may_be_done_is_told_as_far_as_it_may() {
     let bits = |operations: &[Operation]| operations.iter().fold(0, |bits, one| bits | 1 << one.code());
     assert_eq!(answer.topics[0].topic_authorized_operations, bits(&[Read, Describe]));
     assert_eq!(answer.cluster_authorized_operations, 0, "it may not even be described");
-    let cluster = DescribeClusterRequest { include_cluster_authorized_operations: true, ..Default::default() };
+    let cluster =
+        DescribeClusterRequest { include_cluster_authorized_operations: true, ..Default::default() };
     assert_eq!(client.call(&cluster, 0).cluster_authorized_operations, 0);
     let alter = allow(Alter, (Cluster, "kafka-cluster"));
     broker.server.apply_acls([alter, allow(Operation::AlterConfigs, (Cluster, "*"))]);
@@ -249,7 +255,10 @@ fn an_internal_topic_is_written_by_who_may_act_as_a_broker_only() {
 fn lists_show_what_may_be_described() {
     let broker = guarded();
     let internal = |name| pylog_server::cluster::spec::TopicSpec { internal: true, ..topic(name, 1) };
-    broker.server.apply_topics(vec![internal("__consumer_offsets"), topic("t", 1), topic("secret", 1)]).unwrap();
+    broker
+        .server
+        .apply_topics(vec![internal("__consumer_offsets"), topic("t", 1), topic("secret", 1)])
+        .unwrap();
     broker.server.apply_acls(all_but(&[]));
     let mut client = broker.client();
     for group in ["mine", "hidden"] {
@@ -262,7 +271,8 @@ fn lists_show_what_may_be_described() {
     broker.server.apply_acls([allow(Describe, (Group, "mine")), allow(Describe, (Topic, "t"))]);
     let listed = client.call(&ListGroupsRequest::default(), 5);
     assert_eq!(listed.groups.iter().map(|group| &*group.group_id).collect::<Vec<_>>(), ["mine"]);
-    let fetch = json!({"groups": [{"group_id": "mine", "topics": null}, {"group_id": "hidden", "topics": null}]});
+    let fetch =
+        json!({"groups": [{"group_id": "mine", "topics": null}, {"group_id": "hidden", "topics": null}]});
     let fetch: OffsetFetchRequest = serde_json::from_value(fetch).unwrap();
     let fetched = client.call(&fetch, 8);
     assert_eq!(fetched.groups[0].topics.iter().map(|topic| &*topic.name).collect::<Vec<_>>(), ["t"]);
@@ -306,7 +316,10 @@ fn a_topic_that_may_not_be_deleted_is_named_to_who_may_describe_it() {
     let answer = broker.client().call(&request, 6);
     let refused = ErrorCode::TopicAuthorizationFailed.code();
     assert!(answer.responses.iter().all(|topic| topic.error_code == refused));
-    assert_eq!(answer.responses.iter().map(|topic| topic.name.as_deref()).collect::<Vec<_>>(), [Some("known"), None]);
+    assert_eq!(
+        answer.responses.iter().map(|topic| topic.name.as_deref()).collect::<Vec<_>>(),
+        [Some("known"), None]
+    );
     assert!(broker.decisions.kept.lock().unwrap().is_empty(), "nobody was asked");
 }
 
@@ -314,7 +327,12 @@ fn a_topic_that_may_not_be_deleted_is_named_to_who_may_describe_it() {
 fn acls_are_described_by_resource() {
     let broker = guarded();
     let own = allow(Describe, (Cluster, "kafka-cluster"));
-    broker.server.apply_acls([own, allow(Read, (Topic, "t")), allow(Write, (Topic, "t")), allow(Read, (Group, "g"))]);
+    broker.server.apply_acls([
+        own,
+        allow(Read, (Topic, "t")),
+        allow(Write, (Topic, "t")),
+        allow(Read, (Group, "g")),
+    ]);
     let of = |resource_type_filter, operation| DescribeAclsRequest {
         resource_type_filter,
         pattern_type_filter: 1,
@@ -377,7 +395,10 @@ fn what_is_wrong_with_acls_is_answered_in_place_and_the_others_are_asked_for() {
     client.send(&DeleteAclsRequest { filters: vec![filter(1), filter(99)] }, 3, 2);
     let deleted = question(&broker);
     assert_eq!((deleted.kind, asked(&deleted)["filters"].as_array().unwrap().len()), (Kind::DeleteAcls, 1));
-    deleted.reply.send(json!({"filter_results": [{"error_code": 0, "matching_acls": []}]}).to_string()).unwrap();
+    deleted
+        .reply
+        .send(json!({"filter_results": [{"error_code": 0, "matching_acls": []}]}).to_string())
+        .unwrap();
     let (_, answer) = client.receive::<DeleteAclsResponse>(3);
     assert_eq!(answer.filter_results.iter().map(|one| one.error_code).collect::<Vec<_>>(), [0, invalid]);
 }
@@ -402,4 +423,3 @@ fn a_transaction_that_may_not_be_used_is_not_begun() {
     broker.server.apply_acls([allow(Describe, (TransactionalId, "y"))]);
     assert_eq!(client.call(&ListTransactionsRequest::default(), 1).transaction_states.len(), 1);
 }
-

@@ -88,18 +88,46 @@ fn of_records(id: Uuid) -> Vec<Probe> {
         probe::<ProduceRequest>(&[&PRODUCE_TOPIC], 9, by_name),
         probe::<ProduceRequest>(&[&PRODUCE_TOPIC], 13, by_id),
         probe::<ProduceRequest>(&[&PRODUCE_TRANSACTION], 9, in_transaction),
-        probe::<FetchRequest>(&[&FETCH_TOPIC], 12, json!({"topics": [{"topic": NAME, "partitions": partitions}]})),
-        probe::<FetchRequest>(&[&FETCH_TOPIC], 13, json!({"topics": [{"topic_id": id, "partitions": partitions}]})),
-        of_broker(probe::<FetchRequest>(&[&FETCH_REPLICA], 12, json!({"replica_id": 2, "topics": [
-            {"topic": NAME, "partitions": partitions}]}))),
+        probe::<FetchRequest>(
+            &[&FETCH_TOPIC],
+            12,
+            json!({"topics": [{"topic": NAME, "partitions": partitions}]}),
+        ),
+        probe::<FetchRequest>(
+            &[&FETCH_TOPIC],
+            13,
+            json!({"topics": [{"topic_id": id, "partitions": partitions}]}),
+        ),
+        of_broker(probe::<FetchRequest>(
+            &[&FETCH_REPLICA],
+            12,
+            json!({"replica_id": 2, "topics": [
+            {"topic": NAME, "partitions": partitions}]}),
+        )),
         probe::<ListOffsetsRequest>(&[&LIST_OFFSETS_TOPIC], 7, json!({"topics": offsets})),
-        of_broker(probe::<ListOffsetsRequest>(&[&LIST_OFFSETS_REPLICA], 7, json!({"replica_id": 2, "topics": offsets}))),
+        of_broker(probe::<ListOffsetsRequest>(
+            &[&LIST_OFFSETS_REPLICA],
+            7,
+            json!({"replica_id": 2, "topics": offsets}),
+        )),
         probe::<OffsetForLeaderEpochRequest>(&both_epochs, 4, json!({"replica_id": -1, "topics": epochs})),
-        of_broker(probe::<OffsetForLeaderEpochRequest>(&replica, 4, json!({"replica_id": 2, "topics": epochs}))),
-        probe::<DeleteRecordsRequest>(&[&DELETE_RECORDS_TOPIC], 2, json!({"timeout_ms": 1000, "topics": [
-            {"name": NAME, "partitions": [{"partition_index": 0, "offset": 0}]}]})),
-        probe::<DescribeProducersRequest>(&[&DESCRIBE_PRODUCERS_TOPIC], 0, json!({"topics": [
-            {"name": NAME, "partition_indexes": [0]}]})),
+        of_broker(probe::<OffsetForLeaderEpochRequest>(
+            &replica,
+            4,
+            json!({"replica_id": 2, "topics": epochs}),
+        )),
+        probe::<DeleteRecordsRequest>(
+            &[&DELETE_RECORDS_TOPIC],
+            2,
+            json!({"timeout_ms": 1000, "topics": [
+            {"name": NAME, "partitions": [{"partition_index": 0, "offset": 0}]}]}),
+        ),
+        probe::<DescribeProducersRequest>(
+            &[&DESCRIBE_PRODUCERS_TOPIC],
+            0,
+            json!({"topics": [
+            {"name": NAME, "partition_indexes": [0]}]}),
+        ),
     ]
 }
 
@@ -110,16 +138,32 @@ fn of_metadata(id: Uuid) -> Vec<Probe> {
         probe::<MetadataRequest>(&[&METADATA_TOPIC], 12, json!({"topics": [{"name": NAME}]})),
         probe::<MetadataRequest>(&[&METADATA_TOPIC], 12, json!({"topics": [{"name": null, "topic_id": id}]})),
         probe::<MetadataRequest>(&[&METADATA_CREATE_CLUSTER, &METADATA_CREATE_TOPIC], 12, created),
-        probe::<DescribeTopicPartitionsRequest>(&[&DESCRIBE_TOPIC_PARTITIONS_TOPIC], 0, json!({"topics": [
-            {"name": NAME}]})),
-        probe::<DescribeQuorumRequest>(&[&DESCRIBE_QUORUM_CLUSTER], 1, json!({"topics": [
-            {"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}]})),
+        probe::<DescribeTopicPartitionsRequest>(
+            &[&DESCRIBE_TOPIC_PARTITIONS_TOPIC],
+            0,
+            json!({"topics": [
+            {"name": NAME}]}),
+        ),
+        probe::<DescribeQuorumRequest>(
+            &[&DESCRIBE_QUORUM_CLUSTER],
+            1,
+            json!({"topics": [
+            {"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}]}),
+        ),
         probe::<FindCoordinatorRequest>(&[&FIND_COORDINATOR_GROUP], 4, json!({"coordinator_keys": [NAME]})),
         probe::<FindCoordinatorRequest>(&[&FIND_COORDINATOR_GROUP], 3, json!({"key": NAME})),
-        probe::<FindCoordinatorRequest>(&[&FIND_COORDINATOR_TRANSACTION], 4, json!({
-            "key_type": 1, "coordinator_keys": [NAME]})),
-        probe::<FindCoordinatorRequest>(&[&FIND_COORDINATOR_SHARE], 6, json!({
-            "key_type": 2, "coordinator_keys": [format!("{NAME}:{id}:0")]})),
+        probe::<FindCoordinatorRequest>(
+            &[&FIND_COORDINATOR_TRANSACTION],
+            4,
+            json!({
+            "key_type": 1, "coordinator_keys": [NAME]}),
+        ),
+        probe::<FindCoordinatorRequest>(
+            &[&FIND_COORDINATOR_SHARE],
+            6,
+            json!({
+            "key_type": 2, "coordinator_keys": [format!("{NAME}:{id}:0")]}),
+        ),
     ]
 }
 
@@ -129,11 +173,16 @@ fn of_groups() -> Vec<Probe> {
     let committed = json!([{"name": NAME, "partitions": [{"partition_index": 0, "committed_offset": 1}]}]);
     let commit = json!({"group_id": NAME, "topics": committed});
     let fetch = json!({"groups": [{"group_id": NAME, "topics": [{"name": NAME, "partition_indexes": [0]}]}]});
-    let delete = json!({"group_id": NAME, "topics": [{"name": NAME, "partitions": [{"partition_index": 0}]}]});
+    let delete =
+        json!({"group_id": NAME, "topics": [{"name": NAME, "partitions": [{"partition_index": 0}]}]});
     let beat = json!({"group_id": NAME.to_owned() + "-consumers", "member_id": Uuid::new_v4(), "rebalance_timeout_ms": 1000,
         "subscribed_topic_names": [NAME], "topic_partitions": []});
     vec![
-        probe::<JoinGroupRequest>(&[&JOIN_GROUP_GROUP], 5, json!({"group_id": NAME, "session_timeout_ms": 1})),
+        probe::<JoinGroupRequest>(
+            &[&JOIN_GROUP_GROUP],
+            5,
+            json!({"group_id": NAME, "session_timeout_ms": 1}),
+        ),
         probe::<SyncGroupRequest>(&[&SYNC_GROUP_GROUP], 3, member.clone()),
         probe::<HeartbeatRequest>(&[&HEARTBEAT_GROUP], 3, member.clone()),
         probe::<LeaveGroupRequest>(&[&LEAVE_GROUP_GROUP], 2, member),
@@ -141,15 +190,23 @@ fn of_groups() -> Vec<Probe> {
         probe::<OffsetCommitRequest>(&[&OFFSET_COMMIT_TOPIC], 8, commit),
         probe::<OffsetFetchRequest>(&[&OFFSET_FETCH_GROUP], 8, fetch.clone()),
         probe::<OffsetFetchRequest>(&[&OFFSET_FETCH_TOPIC], 8, fetch),
-        probe::<OffsetFetchRequest>(&[&OFFSET_FETCH_GROUP], 1, json!({"group_id": NAME, "topics": [
-            {"name": NAME, "partition_indexes": [0]}]})),
+        probe::<OffsetFetchRequest>(
+            &[&OFFSET_FETCH_GROUP],
+            1,
+            json!({"group_id": NAME, "topics": [
+            {"name": NAME, "partition_indexes": [0]}]}),
+        ),
         probe::<OffsetDeleteRequest>(&[&OFFSET_DELETE_GROUP], 0, delete.clone()),
         probe::<OffsetDeleteRequest>(&[&OFFSET_DELETE_TOPIC], 0, delete),
         probe::<DescribeGroupsRequest>(&[&DESCRIBE_GROUPS_GROUP], 5, json!({"groups": [NAME]})),
         probe::<DeleteGroupsRequest>(&[&DELETE_GROUPS_GROUP], 2, json!({"groups_names": [NAME]})),
         probe::<ConsumerGroupHeartbeatRequest>(&[&CONSUMER_GROUP_HEARTBEAT_GROUP], 1, beat.clone()),
         probe::<ConsumerGroupHeartbeatRequest>(&[&CONSUMER_GROUP_HEARTBEAT_TOPIC], 1, beat),
-        probe::<ConsumerGroupDescribeRequest>(&[&CONSUMER_GROUP_DESCRIBE_GROUP], 0, json!({"group_ids": [NAME]})),
+        probe::<ConsumerGroupDescribeRequest>(
+            &[&CONSUMER_GROUP_DESCRIBE_GROUP],
+            0,
+            json!({"group_ids": [NAME]}),
+        ),
         probe::<ShareGroupDescribeRequest>(&[&SHARE_GROUP_DESCRIBE_GROUP], 1, json!({"group_ids": [NAME]})),
     ]
 }
@@ -161,17 +218,21 @@ fn of_share_groups(id: Uuid) -> Vec<Probe> {
     let beat = json!({"group_id": beating, "member_id": Uuid::new_v4(), "subscribed_topic_names": [NAME]});
     let member = Uuid::new_v4();
     let topics = json!([{"topic_id": id, "partitions": [{"partition_index": 0}]}]);
-    let fetch = json!({"group_id": NAME, "member_id": member, "max_bytes": 1000, "max_records": 1, "topics": topics});
+    let fetch =
+        json!({"group_id": NAME, "member_id": member, "max_bytes": 1000, "max_records": 1, "topics": topics});
     let said = json!([{"topic_id": id, "partitions": [{"partition_index": 0, "acknowledgement_batches": [
         {"first_offset": 0, "last_offset": 0, "acknowledge_types": [1]}]}]}]);
-    let acknowledge = json!({"group_id": NAME, "member_id": member, "share_session_epoch": 1, "topics": said});
+    let acknowledge =
+        json!({"group_id": NAME, "member_id": member, "share_session_epoch": 1, "topics": said});
     let named = json!([{"topic_name": NAME, "partitions": [{"partition_index": 0, "start_offset": 0}]}]);
     let alter = json!({"group_id": group, "topics": named});
     let delete = json!({"group_id": group, "topics": [{"topic_name": NAME}]});
-    let describe = json!({"groups": [{"group_id": NAME, "topics": [{"topic_name": NAME, "partitions": [0]}]}]});
+    let describe =
+        json!({"groups": [{"group_id": NAME, "topics": [{"topic_name": NAME, "partitions": [0]}]}]});
     let state = json!({"group_id": NAME, "topics": [{"topic_id": id, "partitions": [{"partition": 0}]}]});
     let opens = probe::<ShareFetchRequest>(&[&SHARE_ACKNOWLEDGE_TOPIC], 1, fetch.clone()).ask;
-    let mut acknowledging = probe::<ShareAcknowledgeRequest>(&[&SHARE_ACKNOWLEDGE_TOPIC], 1, acknowledge.clone());
+    let mut acknowledging =
+        probe::<ShareAcknowledgeRequest>(&[&SHARE_ACKNOWLEDGE_TOPIC], 1, acknowledge.clone());
     let acknowledges = acknowledging.ask;
     acknowledging.ask = Box::new(move |client| {
         opens(client);
@@ -184,7 +245,11 @@ fn of_share_groups(id: Uuid) -> Vec<Probe> {
         probe::<ShareFetchRequest>(&[&SHARE_FETCH_TOPIC], 1, fetch),
         probe::<ShareAcknowledgeRequest>(&[&SHARE_ACKNOWLEDGE_GROUP], 1, acknowledge),
         acknowledging,
-        probe::<DescribeShareGroupOffsetsRequest>(&[&DESCRIBE_SHARE_GROUP_OFFSETS_GROUP], 0, describe.clone()),
+        probe::<DescribeShareGroupOffsetsRequest>(
+            &[&DESCRIBE_SHARE_GROUP_OFFSETS_GROUP],
+            0,
+            describe.clone(),
+        ),
         probe::<DescribeShareGroupOffsetsRequest>(&[&DESCRIBE_SHARE_GROUP_OFFSETS_TOPIC], 0, describe),
         probe::<AlterShareGroupOffsetsRequest>(&[&ALTER_SHARE_GROUP_OFFSETS_GROUP], 0, alter.clone()),
         probe::<AlterShareGroupOffsetsRequest>(&[&ALTER_SHARE_GROUP_OFFSETS_TOPIC], 0, alter),
@@ -193,7 +258,11 @@ fn of_share_groups(id: Uuid) -> Vec<Probe> {
         probe::<InitializeShareGroupStateRequest>(&[&INITIALIZE_SHARE_GROUP_STATE_CLUSTER], 0, state.clone()),
         probe::<ReadShareGroupStateRequest>(&[&READ_SHARE_GROUP_STATE_CLUSTER], 0, state.clone()),
         probe::<WriteShareGroupStateRequest>(&[&WRITE_SHARE_GROUP_STATE_CLUSTER], 0, state.clone()),
-        probe::<ReadShareGroupStateSummaryRequest>(&[&READ_SHARE_GROUP_STATE_SUMMARY_CLUSTER], 0, state.clone()),
+        probe::<ReadShareGroupStateSummaryRequest>(
+            &[&READ_SHARE_GROUP_STATE_SUMMARY_CLUSTER],
+            0,
+            state.clone(),
+        ),
         probe::<DeleteShareGroupStateRequest>(&[&DELETE_SHARE_GROUP_STATE_CLUSTER], 0, state),
     ]
 }
@@ -209,7 +278,8 @@ fn of_transactions() -> Vec<Probe> {
         {"name": NAME, "partitions": [{"partition_index": 0, "committed_offset": 1}]}]});
     let offsets = json!({"transactional_id": NAME, "producer_id": 1, "group_id": NAME});
     let end = json!({"transactional_id": NAME, "producer_id": 1});
-    let markers = json!({"markers": [{"producer_id": 1, "topics": [{"name": NAME, "partition_indexes": [0]}]}]});
+    let markers =
+        json!({"markers": [{"producer_id": 1, "topics": [{"name": NAME, "partition_indexes": [0]}]}]});
     vec![
         probe::<InitProducerIdRequest>(&[&INIT_PRODUCER_ID_TRANSACTION], 4, init(NAME.into())),
         Probe {
@@ -235,15 +305,20 @@ fn of_transactions() -> Vec<Probe> {
         probe::<TxnOffsetCommitRequest>(&[&TXN_OFFSET_COMMIT_TOPIC], 3, group),
         probe::<EndTxnRequest>(&[&END_TXN_TRANSACTION], 3, end),
         probe::<WriteTxnMarkersRequest>(&[&WRITE_TXN_MARKERS_ALTER, &WRITE_TXN_MARKERS_CLUSTER], 1, markers),
-        probe::<DescribeTransactionsRequest>(&[&DESCRIBE_TRANSACTIONS_TRANSACTION], 0, json!({
-            "transactional_ids": [NAME]})),
+        probe::<DescribeTransactionsRequest>(
+            &[&DESCRIBE_TRANSACTIONS_TRANSACTION],
+            0,
+            json!({
+            "transactional_ids": [NAME]}),
+        ),
     ]
 }
 
 /// Requests that the control plane decides once they are allowed.
 fn of_administrators() -> Vec<Probe> {
     use table::*;
-    let resource = |kind: i8, name: &str| json!({"resources": [{"resource_type": kind, "resource_name": name}]});
+    let resource =
+        |kind: i8, name: &str| json!({"resources": [{"resource_type": kind, "resource_name": name}]});
     let deletion = json!({"topics": [{"name": NAME}]});
     let acl = json!({"creations": [{"resource_type": 2, "resource_name": "t", "principal": "User:a", "host": "*",
         "operation": 3, "permission_type": 3}]});
@@ -268,19 +343,35 @@ fn of_administrators() -> Vec<Probe> {
         probe::<ElectLeadersRequest>(&[&ELECT_LEADERS_CLUSTER], 2, json!({})),
         probe::<AlterPartitionReassignmentsRequest>(&[&ALTER_PARTITION_REASSIGNMENTS_CLUSTER], 0, json!({})),
         probe::<ListPartitionReassignmentsRequest>(&[&LIST_PARTITION_REASSIGNMENTS_CLUSTER], 0, json!({})),
-        probe::<AlterReplicaLogDirsRequest>(&[&ALTER_REPLICA_LOG_DIRS_CLUSTER], 2, json!({"dirs": [
-            {"path": "/nowhere", "topics": [{"name": NAME, "partitions": [0]}]}]})),
+        probe::<AlterReplicaLogDirsRequest>(
+            &[&ALTER_REPLICA_LOG_DIRS_CLUSTER],
+            2,
+            json!({"dirs": [
+            {"path": "/nowhere", "topics": [{"name": NAME, "partitions": [0]}]}]}),
+        ),
         probe::<DescribeLogDirsRequest>(&[&DESCRIBE_LOG_DIRS_CLUSTER], 4, json!({"topics": null})),
         probe::<UpdateFeaturesRequest>(&[&UPDATE_FEATURES_CLUSTER], 1, json!({})),
         probe::<UnregisterBrokerRequest>(&[&UNREGISTER_BROKER_CLUSTER], 0, json!({"broker_id": 9})),
-        probe::<DescribeAclsRequest>(&[&DESCRIBE_ACLS_CLUSTER], 3, json!({"resource_type_filter": 1,
-            "pattern_type_filter": 1, "operation": 1, "permission_type": 1})),
+        probe::<DescribeAclsRequest>(
+            &[&DESCRIBE_ACLS_CLUSTER],
+            3,
+            json!({"resource_type_filter": 1,
+            "pattern_type_filter": 1, "operation": 1, "permission_type": 1}),
+        ),
         probe::<CreateAclsRequest>(&[&CREATE_ACLS_CLUSTER], 3, acl),
         probe::<DescribeClientQuotasRequest>(&[&DESCRIBE_CLIENT_QUOTAS_CLUSTER], 1, json!({})),
         probe::<AlterClientQuotasRequest>(&[&ALTER_CLIENT_QUOTAS_CLUSTER], 1, json!({"entries": [{}]})),
-        probe::<DescribeUserScramCredentialsRequest>(&[&DESCRIBE_USER_SCRAM_CREDENTIALS_CLUSTER], 0, json!({})),
-        probe::<AlterUserScramCredentialsRequest>(&[&ALTER_USER_SCRAM_CREDENTIALS_CLUSTER], 0, json!({
-            "deletions": [{"name": NAME, "mechanism": 1}]})),
+        probe::<DescribeUserScramCredentialsRequest>(
+            &[&DESCRIBE_USER_SCRAM_CREDENTIALS_CLUSTER],
+            0,
+            json!({}),
+        ),
+        probe::<AlterUserScramCredentialsRequest>(
+            &[&ALTER_USER_SCRAM_CREDENTIALS_CLUSTER],
+            0,
+            json!({
+            "deletions": [{"name": NAME, "mechanism": 1}]}),
+        ),
         probe::<DeleteAclsRequest>(&[&DELETE_ACLS_CLUSTER], 3, filter),
     ]
 }
@@ -308,7 +399,8 @@ fn probes(id: Uuid) -> Vec<Probe> {
 
 #[test]
 fn every_right_that_refuses_has_a_request_here() {
-    let probed: Vec<_> = probes(Uuid::nil()).into_iter().filter_map(|probe| probe.rows.last().copied()).collect();
+    let probed: Vec<_> =
+        probes(Uuid::nil()).into_iter().filter_map(|probe| probe.rows.last().copied()).collect();
     for row in ROWS.iter().filter(|row| SERVED.contains(&row.api) && row.is_logged) {
         assert!(probed.contains(row) || SHOWN_ELSEWHERE.contains(row), "{}", row.name);
     }

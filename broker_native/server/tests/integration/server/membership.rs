@@ -8,7 +8,7 @@ use pylog_wire::messages::{
 
 use std::time::Duration;
 
-use crate::server::cluster_bed::{Bed, led_by, at};
+use crate::server::cluster_bed::{Bed, at, led_by};
 use crate::server::support::Broker;
 use pylog_server::cluster::view::{Broker as Live, ClusterView};
 
