@@ -67,7 +67,9 @@ def parse(argument: str) -> FirstUser:
     for component in inside[1:-1].split(","):
         name, equals, value = component.partition("=")
         if not equals or name not in ("name", "password", "saltedpassword", "salt", "iterations"):
-            raise FormatError("--add-scram takes name=, password=, saltedpassword=, salt= and iterations=, with commas between them.")
+            raise FormatError(
+                "--add-scram takes name=, password=, saltedpassword=, salt= and iterations=, with commas between them."
+            )
         quoted = len(value) > 1 and value.startswith('"') and value.endswith('"')
         fields[name] = value[1:-1] if quoted else value
     if not fields.get("name"):
@@ -77,7 +79,9 @@ def parse(argument: str) -> FirstUser:
     given = fields.get("iterations", str(scram.DEFAULT_ITERATIONS))
     iterations = int(given) if given.isdecimal() else -1
     if not scram.MIN_ITERATIONS <= iterations <= scram.MAX_ITERATIONS:
-        raise FormatError(f"iterations= of --add-scram must be between {scram.MIN_ITERATIONS} and {scram.MAX_ITERATIONS}.")
+        raise FormatError(
+            f"iterations= of --add-scram must be between {scram.MIN_ITERATIONS} and {scram.MAX_ITERATIONS}."
+        )
     return FirstUser(
         fields["name"],
         mechanism,
@@ -115,7 +119,9 @@ def add_users(data_dir: str | None, given: BrokerConfig, users: Sequence[FirstUs
     except (StoreError, DocumentError, MembershipError) as error:
         raise FormatError(str(error)) from error
     except OSError as error:
-        raise FormatError(f"The data directory {data_dir} cannot be used: {error.strerror}: {error.filename}.") from error
+        raise FormatError(
+            f"The data directory {data_dir} cannot be used: {error.strerror}: {error.filename}."
+        ) from error
 
 
 class _Nobody:
@@ -136,7 +142,9 @@ def _store(data_dir: str | None, given: BrokerConfig) -> Iterator[Store]:
             store.close()
         return
     if data_dir is None:
-        raise FormatError("Where are the users kept? Name the data directory with --data-dir DIR, or --zookeeper of a cluster.")
+        raise FormatError(
+            "Where are the users kept? Name the data directory with --data-dir DIR, or --zookeeper of a cluster."
+        )
     if belongs_to_kafka(data_dir):
         raise FormatError(sentence_for_kafka(data_dir))
     os.makedirs(data_dir, exist_ok=True)
@@ -154,6 +162,7 @@ def _store(data_dir: str | None, given: BrokerConfig) -> Iterator[Store]:
 
 
 def _added(registry: SecurityRegistry, given: BrokerConfig, level: int, user: FirstUser) -> str:
+    refused: Refusal = CONFLICT
     for _ in range(_TRIES):
         there = registry.users.get(user.name)
         if there is not None and user.mechanism in there.credentials:
@@ -162,9 +171,10 @@ def _added(registry: SecurityRegistry, given: BrokerConfig, level: int, user: Fi
         salted = user.salted_password or _salted(user, salt, user.iterations)
         change = Upsertion(user.name, user.mechanism.number, user.iterations, salt, salted)
         outcome = alter(registry.users, [], [change], limits(given))[user.name]
-        refused = outcome if isinstance(outcome, Refusal) else registry.commit([outcome], level)
-        if refused is None:
+        not_stored = outcome if isinstance(outcome, Refusal) else registry.commit([outcome], level)
+        if not_stored is None:
             return f"User {user.name} can log in by {user.mechanism.text}."
+        refused = not_stored
         if refused is not CONFLICT:
             break
     raise FormatError(f"User {user.name} cannot be made: {refused.message.rstrip('.')}.")

@@ -2,7 +2,8 @@
 
 A file must be readable when the broker starts. A server may be down then: until it answers no token is valid, and what was read last stays
 in force when it stops answering. It is asked every ``sasl.oauthbearer.jwks.endpoint.refresh.ms``; after an error again after
-``sasl.oauthbearer.jwks.endpoint.retry.backoff.ms``, each time twice as long up to its ``.max.ms``. What it answers is refused when it is
+``sasl.oauthbearer.jwks.endpoint.retry.backoff.ms``, each time twice as long up to its ``.max.ms``; and at once for a token that names a
+key which is not known, though not more than every 10 seconds. What it answers is refused when it is
 larger than `BYTES_MAX`, is no JWKS, or comes from elsewhere (redirections are not followed).
 """
 
@@ -67,7 +68,9 @@ class Source:
         try:
             content = self._of_file() if self.is_file else self._of_server()
         except (OSError, http.client.HTTPException, ValueError) as error:
-            raise JwksError(f"The keys that tokens are checked with cannot be read from {self.shown}: {error}") from None
+            raise JwksError(
+                f"The keys that tokens are checked with cannot be read from {self.shown}: {error}"
+            ) from None
         if len(content) > BYTES_MAX:
             raise JwksError(f"What {self.shown} gives is larger than {BYTES_MAX} bytes: it cannot be a JWKS.")
         try:
@@ -121,7 +124,9 @@ def source_of(broker: BrokerConfig) -> Source | None:
     except ValueError:
         known = False
     if not known:
-        raise ConfigError(f"{URL} is refused: give an https:// URL, or a file as file:///PATH (http:// only to this machine).")
+        raise ConfigError(
+            f"{URL} is refused: give an https:// URL, or a file as file:///PATH (http:// only to this machine)."
+        )
     return Source(
         url,
         broker.number("sasl.oauthbearer.jwks.endpoint.refresh.ms") / 1000,
@@ -136,12 +141,15 @@ class JwksReader:
     `apply` hands a JWKS to the native server, from that thread, and raises `refused` for one that it does not take.
     """
 
-    def __init__(self, source: Source | None, apply: Callable[[str], None], refused: type[Exception], node_id: int) -> None:
+    def __init__(
+        self, source: Source | None, apply: Callable[[str], None], refused: type[Exception], node_id: int
+    ) -> None:
         self._source = source
         self._apply = apply
         self._refused = refused
         self._node_id = node_id
         self._closing = threading.Event()
+        self._wake = threading.Event()
         self._failures = 0
 
     def start(self) -> None:
@@ -152,16 +160,24 @@ class JwksReader:
             self._thread = threading.Thread(target=self._run, args=(self._source,), name="pylog-jwks", daemon=True)
             self._thread.start()
 
+    def hurry(self) -> None:
+        """Read the keys now: there may be a new one. Any thread."""
+        self._wake.set()
+
     def close(self) -> None:
         """End; a reading that is under way is not waited for."""
         self._closing.set()
+        self._wake.set()
 
     def _run(self, source: Source) -> None:
         with serving_as(self._node_id):
             if not source.is_file:
                 self._turn(source)
-            while not self._closing.wait(source.pause_s(self._failures)):
-                self._turn(source)
+            while not self._closing.is_set():
+                self._wake.wait(source.pause_s(self._failures))
+                self._wake.clear()
+                if not self._closing.is_set():
+                    self._turn(source)
 
     def _turn(self, source: Source) -> None:
         try:

@@ -45,6 +45,8 @@ _EVENT_WAIT_MS = 60_000
 CLOSE_TIMEOUT_MS = 30_000
 #: The native server's request when it cannot write a log that it leads, and others could lead it.
 STORAGE_FAILED = "storage_failed"
+#: Its request when a token names a key that it does not know.
+READ_KEYS = "read_keys"
 # Seconds before topics are opened again that could not be opened, mostly because no file descriptor was left.
 _OPEN_AGAIN_S = 5.0
 # Pause of the control loop after an error, which may repeat.
@@ -76,13 +78,11 @@ class Broker:
         started = time.perf_counter()
         self.data_dir = os.path.abspath(data_dir)
         self.node_id = given.number("node.id")
-        self._native_error = NativeError
-        self._closing = threading.Event()
-        self._pid = os.getpid()
+        self._native_error, self._open_again_at = NativeError, 0.0
+        self._closing, self._pid = threading.Event(), os.getpid()
         self._cluster: Clustered | None = None
         self.failure: str | None = None
         self._on_failure: Callable[[], None] = lambda: None
-        self._open_again_at = 0.0
         shared, keys = given.text("zookeeper.connect") is not None, source_of(given)
         changes = ChangeQueue() if shared else None
         try:
@@ -256,6 +256,10 @@ class Broker:
         if self._cluster is not None and kind in partitions.HANDLERS:
             self._cluster.answer(event_id, kind, request)
             return
+        if kind == READ_KEYS:
+            self._jwks.hurry()
+            self._native.complete(event_id, "{}")
+            return
         if self._cluster is not None and kind == STORAGE_FAILED:
             self._hand_over(self._cluster, request["reason"])
             self._native.complete(event_id, "{}")
@@ -331,9 +335,7 @@ def start_broker(
     return open_broker(data_dir, given, allow_plaintext)
 
 
-def open_broker(
-    data_dir: str | os.PathLike[str], settings: Iterable[tuple[str, str]], allow_plaintext: bool
-) -> Broker:
+def open_broker(data_dir: str | os.PathLike[str], settings: Iterable[tuple[str, str]], allow_plaintext: bool) -> Broker:
     """Start a broker as `start_broker` does, with settings as (Kafka's name, text), its addresses among them."""
     given = config.broker_config([*settings, *([("allow.plaintext.listeners", "true")] if allow_plaintext else [])])
     listeners = read_listeners(given)

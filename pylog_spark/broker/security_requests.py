@@ -96,7 +96,9 @@ def describe_user_scram_credentials(
 # ACLs
 
 
-def create_acls(registry: TopicRegistry, request: security_messages.CreateAclsRequest) -> security_messages.CreateAclsResponse:
+def create_acls(
+    registry: TopicRegistry, request: security_messages.CreateAclsRequest
+) -> security_messages.CreateAclsResponse:
     """CreateAcls."""
     wanted = [
         Acl(
@@ -114,14 +116,18 @@ def create_acls(registry: TopicRegistry, request: security_messages.CreateAclsRe
         )
         for item in request["creations"]
     ]
-    refused, refusals = _committed(registry, lambda: acls.create(registry.security.acls, wanted, limits(registry.broker)))
+    refused, refusals = _committed(
+        registry, lambda: acls.create(registry.security.acls, wanted, limits(registry.broker))
+    )
     for acl, why in zip(wanted, refusals, strict=True):
         if refused is None and why is None:
             log.info("There is an ACL: %s", _shown(acl))
     return {"throttle_time_ms": 0, "results": [error_of(why or refused) for why in refusals]}
 
 
-def delete_acls(registry: TopicRegistry, request: security_messages.DeleteAclsRequest) -> security_messages.DeleteAclsResponse:
+def delete_acls(
+    registry: TopicRegistry, request: security_messages.DeleteAclsRequest
+) -> security_messages.DeleteAclsResponse:
     """DeleteAcls. The answer has all ACLs that were removed."""
     filters = [
         acls.Filter(

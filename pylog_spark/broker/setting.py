@@ -74,6 +74,10 @@ class OneOf:
             return bool(value) and all(word in self.words for word in value)
         return value in self.words
 
+    def known(self, word: str) -> str:
+        """The word that `word` is in upper or lower case; `word` itself when it is none."""
+        return next((known for known in self.words if known.lower() == word.lower()), word)
+
     def __str__(self) -> str:
         text = f"one of {', '.join(self.words)}" if len(self.words) > 1 else f"{self.words[0]}"
         return f"{text} ({self.why})" if self.why else text
@@ -152,15 +156,24 @@ class Setting:
         """
         text = text.strip()
         try:
-            value = _convert(self.type, text)
+            value = self._as_declared(_convert(self.type, text))
         except ValueError:
             raise ConfigError(f"{self.name}={text} is refused: it must be {_an(self.type)}{self._range()}.") from None
+        if isinstance(value, tuple) and isinstance(self.valid, OneOf):
+            value = tuple(map(self.valid.known, value))
         bound = _BOUNDS.get(self.type)
         if bound is not None and isinstance(value, int) and not -bound - 1 <= value <= bound:
             raise ConfigError(f"{self.name}={text} is refused: it does not fit {_an(self.type)}.")
         if self.valid is not None and not self.valid.accepts(value):
             raise ConfigError(f"{self.name}={text} is refused: it must be {self.valid}.")
         return value
+
+    def _as_declared(self, value: Value) -> Value:
+        """A list's words as the declaration writes them: ``Delete`` is ``delete``."""
+        if not isinstance(value, tuple) or not isinstance(self.valid, OneOf):
+            return value
+        words = {word.lower(): word for word in self.valid.words}
+        return tuple(words.get(word.lower(), word) for word in value)
 
     def _range(self) -> str:
         return f", {self.valid}" if self.valid is not None else ""
@@ -222,7 +235,7 @@ def _convert(kind: Type, text: str) -> Value:
             raise ValueError(text)
         return int(text)
     if kind is Type.LIST:
-        return tuple(word.strip().lower() for word in text.split(",") if word.strip())
+        return tuple(word.strip() for word in text.split(",") if word.strip())
     return text
 
 

@@ -24,7 +24,15 @@ _CLUSTER_NAME = "kafka-cluster"
 _OPERATIONS = {
     "TOPIC": ("READ", "WRITE", "CREATE", "DESCRIBE", "DELETE", "ALTER", "DESCRIBE_CONFIGS", "ALTER_CONFIGS"),
     "GROUP": ("READ", "DESCRIBE", "DELETE", "DESCRIBE_CONFIGS", "ALTER_CONFIGS"),
-    "CLUSTER": ("CREATE", "CLUSTER_ACTION", "DESCRIBE_CONFIGS", "ALTER_CONFIGS", "IDEMPOTENT_WRITE", "ALTER", "DESCRIBE"),
+    "CLUSTER": (
+        "CREATE",
+        "CLUSTER_ACTION",
+        "DESCRIBE_CONFIGS",
+        "ALTER_CONFIGS",
+        "IDEMPOTENT_WRITE",
+        "ALTER",
+        "DESCRIBE",
+    ),
     "TRANSACTIONAL_ID": ("DESCRIBE", "WRITE", "TWO_PHASE_COMMIT"),
     "USER": ("CREATE_TOKENS", "DESCRIBE_TOKENS"),
 }
@@ -187,7 +195,11 @@ def delete(
 
 
 def resources_of(
-    topics: Sequence[str], groups: Sequence[str], transactional_ids: Sequence[str], user_principals: Sequence[str], cluster: bool
+    topics: Sequence[str],
+    groups: Sequence[str],
+    transactional_ids: Sequence[str],
+    user_principals: Sequence[str],
+    cluster: bool,
 ) -> list[Resource]:
     """The resources that are named, each once."""
     named = {"TOPIC": topics, "GROUP": groups, "TRANSACTIONAL_ID": transactional_ids, "USER": user_principals}
@@ -212,7 +224,9 @@ def operations_on(
             raise click.UsageError("--idempotent needs --producer.")
         for (kind, _), operation in product(resources, operations):
             if operation != _ALL and operation not in _OPERATIONS[kind]:
-                raise click.UsageError(f"{operation} is nothing that is done to a {kind}: that has {', '.join(_OPERATIONS[kind])}.")
+                raise click.UsageError(
+                    f"{operation} is nothing that is done to a {kind}: that has {', '.join(_OPERATIONS[kind])}."
+                )
         return list(product(resources, operations or [_ALL]))
     if operations:
         raise click.UsageError("--producer and --consumer say what is done: leave --operation out.")
@@ -233,7 +247,9 @@ def _done(given: dict[str, Any]) -> list[tuple[Resource, str]]:
     kinds = ("topics", "groups", "transactional_ids", "user_principals", "cluster")
     resources = resources_of(**{kind: given[kind] for kind in kinds})
     if not resources:
-        raise click.UsageError("On which resource? Give --topic, --group, --transactional-id, --user-principal or --cluster.")
+        raise click.UsageError(
+            "On which resource? Give --topic, --group, --transactional-id, --user-principal or --cluster."
+        )
     words = {word: given[word] for word in ("producer", "consumer", "idempotent")}
     return operations_on(resources, [operation_of(text) for text in given["operations"]], **words)
 
@@ -255,7 +271,9 @@ def _bindings(pattern_type: str, given: dict[str, Any]) -> list[AclBinding]:
         raise click.UsageError("For whom? Give --allow-principal User:NAME or --deny-principal User:NAME.")
     return [
         # There is one cluster, so its name is no prefix.
-        AclBinding(kind, name, "LITERAL" if kind == "CLUSTER" else pattern_type.upper(), principal, host, operation, permission)
+        AclBinding(
+            kind, name, "LITERAL" if kind == "CLUSTER" else pattern_type.upper(), principal, host, operation, permission
+        )
         for ((kind, name), operation), (principal, host, permission) in product(_done(given), who)
     ]
 
@@ -265,7 +283,9 @@ def _filters(pattern_type: str, given: dict[str, Any]) -> list[AclBindingFilter]
     everything = not given["operations"] and not given["producer"] and not given["consumer"]
     if not who:
         if not everything:
-            raise click.UsageError("Whose? Give --allow-principal or --deny-principal, or only resources to delete all their ACLs.")
+            raise click.UsageError(
+                "Whose? Give --allow-principal or --deny-principal, or only resources to delete all their ACLs."
+            )
         return [AclBindingFilter(kind, name, pattern_type.upper()) for (kind, name), _ in done]
     return [
         AclBindingFilter(kind, name, pattern_type.upper(), principal, host, operation, permission)

@@ -117,9 +117,7 @@ def broker(
         _serve(running)
 
 
-def _place(
-    given: list[tuple[str, str]], data_dir: str | None, listen: str | None
-) -> tuple[str, list[tuple[str, str]]]:
+def _place(given: list[tuple[str, str]], data_dir: str | None, listen: str | None) -> tuple[str, list[tuple[str, str]]]:
     """The data directory, and the settings with the addresses to listen on."""
     named = dict(given)
     directory = data_dir or named.get("log.dirs") or named.get("log.dir")
@@ -131,9 +129,7 @@ def _place(
 def _serve(running: Broker) -> None:
     stop = StopSignal()
     counts = f"{running.topic_count} topics, {running.partition_count} partitions"
-    click.echo(
-        f"pylog broker ready on {_addresses(running)} (data in {running.data_dir}, {counts}, pid {os.getpid()})"
-    )
+    click.echo(f"pylog broker ready on {_addresses(running)} (data in {running.data_dir}, {counts}, pid {os.getpid()})")
     sys.stdout.flush()
     running.when_failed(stop.come)
     log = logging.getLogger("pylog.broker")

@@ -18,8 +18,15 @@ A password may stand inside, as Kafka has it, [name=admin,password=secret]; but 
 the machine can read it as long as the command runs. Without one it comes from --password-file, from
 {VARIABLE}, or is asked for.
 """)  # fmt: skip
-@click.option("--data-dir", "-d", metavar="DIR", help="The directory of the log of a broker that runs alone; created when missing.")
-@click.option("--zookeeper", "-z", metavar="HOST:PORT[/CHROOT]", help="The ZooKeeper that the brokers of a cluster share.")
+@click.option(
+    "--data-dir",
+    "-d",
+    metavar="DIR",
+    help="The directory of the log of a broker that runs alone; created when missing.",
+)
+@click.option(
+    "--zookeeper", "-z", metavar="HOST:PORT[/CHROOT]", help="The ZooKeeper that the brokers of a cluster share."
+)
 @click.option("--add-scram", "added", multiple=True, required=True, metavar="MECHANISM=[name=NAME,...]",
               help="A user to make, as Kafka's kafka-storage format takes it. Repeatable.")  # fmt: skip
 @password_option

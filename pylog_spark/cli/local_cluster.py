@@ -28,7 +28,9 @@ _LOOK_S = 1.0
 @click.option("--brokers", "-n", default=3, show_default=True, type=click.IntRange(1, 16), help="How many brokers.")
 @click.option("--config", "-c", "settings", cls=SettingOption, owners=["broker"],
               help="A setting of every broker by Kafka's name. Repeatable.")  # fmt: skip
-@click.option("--tls", is_flag=True, help="Speak TLS only, with throw-away certificates in DIR/tls; clients show one, too.")
+@click.option(
+    "--tls", is_flag=True, help="Speak TLS only, with throw-away certificates in DIR/tls; clients show one, too."
+)
 def start(directory: str, brokers: int, settings: list[tuple[str, str]], tls: bool) -> None:
     """Run ZooKeeper and some brokers on this machine, until Ctrl-C."""
     from pylog_spark.testing.local_cluster import LocalCluster

@@ -3,8 +3,8 @@ which every user of the machine can read."""
 
 import os
 import sys
-from typing import Any, TypeVar
 from collections.abc import Callable
+from typing import Any, TypeVar
 
 import click
 

@@ -54,7 +54,9 @@ def _entity(given: _Values) -> dict[str, str | None]:
 def _named(given: _Values) -> dict[str, str | None]:
     entity = _entity(given)
     if not entity:
-        raise click.UsageError("Whose quotas? Give --user, --client-id, both, or --ip; or their defaults, --default-user...")
+        raise click.UsageError(
+            "Whose quotas? Give --user, --client-id, both, or --ip; or their defaults, --default-user..."
+        )
     return entity
 
 
@@ -147,4 +149,6 @@ def _quota(text: str) -> tuple[str, float]:
 
 
 def _shown(entity: dict[str, str | None]) -> str:
-    return ", ".join(f"default {kind}" if name is None else f"{kind} {name}" for kind, name in sorted(entity.items(), reverse=True))
+    return ", ".join(
+        f"default {kind}" if name is None else f"{kind} {name}" for kind, name in sorted(entity.items(), reverse=True)
+    )

@@ -64,9 +64,7 @@ class SecurityAdmin(Requests):
             "salt": salt.hex(),
             "salted_password": salted.hex(),
         }
-        (result,) = self._request(
-            NamedResult, "alter_user_scram_credentials", deletions=[], upsertions=[upsertion]
-        )
+        (result,) = self._request(NamedResult, "alter_user_scram_credentials", deletions=[], upsertions=[upsertion])
         return result
 
     def delete_user_scram_credentials(self, credentials: Sequence[tuple[str, str]]) -> list[NamedResult]:
@@ -75,9 +73,9 @@ class SecurityAdmin(Requests):
             NamedResult, "alter_user_scram_credentials", deletions=[list(each) for each in credentials], upsertions=[]
         )
 
-    def describe_acls(self, filter: AclBindingFilter = EVERY_ACL) -> list[AclBinding]:
-        """List the ACLs that `filter` lets through. Raises `LogError` when the brokers refuse to show them."""
-        return self._request(AclBinding, "describe_acls", filter=dataclasses.asdict(filter))
+    def describe_acls(self, wanted: AclBindingFilter = EVERY_ACL) -> list[AclBinding]:
+        """List the ACLs that `wanted` lets through. Raises `LogError` when the brokers refuse to show them."""
+        return self._request(AclBinding, "describe_acls", filter=dataclasses.asdict(wanted))
 
     def create_acls(self, acls: Sequence[AclBinding]) -> list[CreateAclResult]:
         """Create ACLs; a result for each, in order. One that is there already is no error."""

@@ -72,8 +72,10 @@ def of_function(name: str, config: str) -> Token:
     function = _function(name)
     try:
         given = function(config)
-    except Exception as error:
-        raise TokenError(f"The function {name} gave no token: it raised {type(error).__name__}", retriable=True) from None
+    except Exception as error:  # noqa: BLE001  # the user's code
+        raise TokenError(
+            f"The function {name} gave no token: it raised {type(error).__name__}", retriable=True
+        ) from None
     if isinstance(given, str):
         return Token(checked(given, f"the function {name}"))
     try:
@@ -90,7 +92,7 @@ def _function(name: str) -> Callable[[str], Any]:
     module, _, attribute = name.partition(":")
     try:
         found: Any = importlib.import_module(module)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  # the user's code
         raise TokenError(
             f"The module {module} of sasl.oauthbearer.token.provider cannot be imported here ({type(error).__name__}: {error}); "
             "it must be installed on the driver and on the executors"
@@ -98,7 +100,9 @@ def _function(name: str) -> Callable[[str], Any]:
     for part in attribute.split("."):
         found = getattr(found, part, None)
     if not callable(found):
-        raise TokenError(f"The module {module} has no function {attribute}, which sasl.oauthbearer.token.provider names")
+        raise TokenError(
+            f"The module {module} has no function {attribute}, which sasl.oauthbearer.token.provider names"
+        )
     function: Callable[[str], Any] = found
     return function
 
@@ -117,7 +121,9 @@ def unsecured(settings: Mapping[str, str], now_s: Callable[[], float] = time.tim
             elif name.startswith(_LIST_CLAIM):
                 claims[name.removeprefix(_LIST_CLAIM)] = text[1:].split(text[:1]) if text else []
     except ValueError:
-        raise TokenError("The options unsecuredLogin... of sasl.jaas.config have a text where a number is expected") from None
+        raise TokenError(
+            "The options unsecuredLogin... of sasl.jaas.config have a text where a number is expected"
+        ) from None
     parts = ({"alg": "none"}, claims)
     encoded = (base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode() for part in parts)
     return Token(".".join(encoded) + ".", now + int(lifetime))

@@ -121,7 +121,7 @@ def _token(server: str, status: int, content: bytes, asked_s: float, settings: M
     if status != http.client.OK:
         said = " ".join(str(found[name]) for name in ("error", "error_description") if found.get(name))
         secret = settings[f"{_PREFIX}client.credentials.client.secret"]
-        shown = f": {ascii(said[:_SAID_MAX])}" if said and secret not in said else ""
+        shown = f": {said[:_SAID_MAX]!a}" if said and secret not in said else ""
         raise TokenError(
             f"The server of tokens {server} refused the client {settings[f'{_PREFIX}client.credentials.client.id']!r} with status "
             f"{status}{shown}",

@@ -99,7 +99,7 @@ def token(settings: Mapping[str, str]) -> tuple[str, list[tuple[str, str]]]:
 def _new(settings: Mapping[str, str]) -> Token:
     provider = settings.get("sasl.oauthbearer.token.provider")
     if provider:
-        return of_function(provider, settings.get("sasl.oauthbearer.config", ""))
+        return of_function(provider, settings.get("sasl.oauthbearer.token.provider.config", ""))
     url = settings.get("sasl.oauthbearer.token.endpoint.url", "")
     if url.startswith("file:"):
         return of_file(url)

@@ -100,4 +100,9 @@ REFUSED.update({f"sasl.kerberos.{name}": _NO_KERBEROS for name in _KERBEROS.spli
 _OF_BROKERS = """allow.unverified.audience allow.unverified.issuer clock.skew.seconds expected.audience expected.issuer
 jwks.endpoint.refresh.ms jwks.endpoint.retry.backoff.max.ms jwks.endpoint.retry.backoff.ms jwks.endpoint.url jwt.validator.class
 scope.claim.name sub.claim.name"""
-IGNORED.update({f"sasl.oauthbearer.{name}": "brokers judge tokens, a client sends them as it gets them" for name in _OF_BROKERS.split()})
+IGNORED.update(
+    {
+        f"sasl.oauthbearer.{name}": "brokers judge tokens, a client sends them as it gets them"
+        for name in _OF_BROKERS.split()
+    }
+)

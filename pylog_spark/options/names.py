@@ -9,7 +9,7 @@ from pylog_spark.errors import PylogError, native
 from pylog_spark.offsets.limits import LimitError
 from pylog_spark.offsets.pattern import PatternError
 from pylog_spark.options import java
-from pylog_spark.options.secrets import ClientSettings
+from pylog_spark.options.secrets import ClientSettings, shown_key
 from pylog_spark.options.table import OPTIONS, Option
 
 #: The topic in which the sink keeps its decisions. No pattern matches it, although for the brokers it is not an internal topic.
@@ -47,8 +47,10 @@ def check_names(given: Mapping[str, str]) -> None:
     PylogError
         For an unknown option, with the nearest known name; for a refused one, with the reason.
     """
-    for key in given:
+    for key, text in given.items():
         name = key.lower()
+        if (why := shown_key(name, text)) is not None:
+            raise PylogError("PYLOG_INVALID_OPTION", f"The option {key} cannot be used so: {why}.")
         if name in _REFUSED:
             raise PylogError("PYLOG_UNSUPPORTED_OPTION", f"The option {key} is not supported: {_REFUSED[name]}.")
         if name.startswith(_TABLE_PREFIX):

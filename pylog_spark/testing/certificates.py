@@ -5,6 +5,7 @@ The authority's key is in no file, so each directory has all the certificates th
 
 import os
 import time
+import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
@@ -55,7 +56,8 @@ class Certificates:
 
         first, last = (int(time.time()) + day * _DAY_S for day in days)
         asked = [(name, list(hosts), usage, first, last) for name, hosts in names.items()]
-        ca, issued = throwaway_certificates("pylog throw-away CA", asked)
+        # With the name of another one, what that one issued would look badly signed and not foreign.
+        ca, issued = throwaway_certificates(f"pylog throw-away CA {uuid.uuid4()}", asked)
         self.directory.mkdir(parents=True, exist_ok=True)
         for name, (certificate, key) in zip(names, issued, strict=True):
             _write(Path(self.store(name)), key + certificate + ca)

@@ -8,7 +8,7 @@ import os
 import shutil
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pylog_spark.testing.process import ProcessError, Server, free_port
@@ -72,10 +72,18 @@ class ZooKeeper(Server):
         ZooKeeper's tickTime in milliseconds: a session may end that much later than its time-out.
     synced : bool
         False leaves out the sync of each write, for tests: faster, and safe against kills, but not against power loss.
+    settings : mapping of str to str, optional
+        More settings, by ZooKeeper's names.
     """
 
     def __init__(
-        self, data_dir: str | os.PathLike[str], *, port: int = 0, tick_ms: int = 200, synced: bool = False
+        self,
+        data_dir: str | os.PathLike[str],
+        *,
+        port: int = 0,
+        tick_ms: int = 200,
+        synced: bool = False,
+        settings: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__("ZooKeeper")
         self.data_dir = Path(data_dir).absolute()
@@ -83,6 +91,7 @@ class ZooKeeper(Server):
         self._port_is_kept = port != 0
         self._tick_ms = tick_ms
         self._synced = synced
+        self._settings = dict(settings or {})
 
     @property
     def address(self) -> str:
@@ -109,7 +118,8 @@ class ZooKeeper(Server):
     def _command(self, java: str, jars: str) -> list[str]:
         self.data_dir.mkdir(parents=True, exist_ok=True)
         settings, logging = self.data_dir / "zoo.cfg", self.data_dir / "log4j2.properties"
-        settings.write_text(_SETTINGS.format(data_dir=self.data_dir, port=self.port, tick_ms=self._tick_ms))
+        more = "".join(f"{name}={value}\n" for name, value in self._settings.items())
+        settings.write_text(_SETTINGS.format(data_dir=self.data_dir, port=self.port, tick_ms=self._tick_ms) + more)
         logging.write_text(_LOGGING)
         # Few threads and a small heap are enough for some documents.
         quick = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"]

@@ -4,9 +4,11 @@ import asyncio
 import base64
 import contextlib
 import json
+import os
 import struct
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 from confluent_kafka import KafkaError, Producer
@@ -201,9 +203,15 @@ def test_aiokafka_writes_and_reads(broker, issuer, mechanism):
 @pytest.mark.parametrize("mechanism", PASSWORD_MECHANISMS)
 def test_kcat_lists_topics(broker, mechanism):
     settings = librdkafka(broker, mechanism)
-    options = [word for name, value in settings.items() for word in ("-X", f"{name}={value}") if name != "bootstrap.servers"]
+    options = [
+        word for name, value in settings.items() for word in ("-X", f"{name}={value}") if name != "bootstrap.servers"
+    ]
     done = subprocess.run(
-        ["kcat", "-L", "-b", settings["bootstrap.servers"], *options], capture_output=True, text=True, timeout=60, check=False
+        ["kcat", "-L", "-b", settings["bootstrap.servers"], *options],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert 'topic "t"' in done.stdout
@@ -227,6 +235,33 @@ def test_javas_client_writes(broker, tmp_path, mechanism):
     config.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
     where = ["--bootstrap-server", broker.address_of("SECURED"), "--topic", "t"]
     java("org.apache.kafka.tools.ConsoleProducer", *where, "--producer.config", str(config), stdin=b"java\n")
+
+
+_KAFKAJS = """
+const { Kafka, logLevel } = require("kafkajs");
+const [servers, ca, sasl] = JSON.parse(process.argv[1]);
+if (sasl.token) sasl.oauthBearerProvider = async () => ({ value: sasl.token });
+const kafka = new Kafka({ brokers: [servers], ssl: { ca: [ca] }, sasl, logLevel: logLevel.ERROR });
+(async () => {
+  const admin = kafka.admin();
+  await admin.connect();
+  console.log(JSON.stringify(await admin.listTopics()));
+  await admin.disconnect();
+})();
+"""
+
+
+@pytest.mark.parametrize("mechanism", [*PASSWORD_MECHANISMS, "OAUTHBEARER"])
+def test_kafkajs_lists_topics(broker, issuer, mechanism):
+    from tests.peers.javascript import modules
+
+    proof = {"token": token(issuer)} if mechanism == "OAUTHBEARER" else {"username": USER, "password": PASSWORD}
+    words = [broker.address_of("SECURED"), Path(broker.ca).read_text(), {"mechanism": mechanism.lower(), **proof}]
+    command = ["node", "-e", _KAFKAJS, json.dumps(words)]
+    environment = {**os.environ, "NODE_PATH": str(modules())}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "t" in json.loads(done.stdout)
 
 
 @pytest.mark.parametrize("mechanism", PASSWORD_MECHANISMS)

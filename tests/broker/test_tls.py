@@ -114,7 +114,14 @@ def test_many_megabytes_come_back_unchanged_both_ways(secure):
 
 
 def test_kcat_and_kafkas_own_tools_are_served(secure, tmp_path):
-    ask = ["-b", secure.bootstrap_servers, "-X", "security.protocol=ssl", "-X", f"ssl.ca.location={secure.certificates.ca}"]
+    ask = [
+        "-b",
+        secure.bootstrap_servers,
+        "-X",
+        "security.protocol=ssl",
+        "-X",
+        f"ssl.ca.location={secure.certificates.ca}",
+    ]
     subprocess.run(["kcat", "-P", *ask, "-t", "kcat"], input=b"one\ntwo\n", check=True, timeout=60)
     done = subprocess.run(["kcat", "-C", *ask, "-t", "kcat", "-e", "-q"], capture_output=True, check=True, timeout=60)
     assert done.stdout == b"one\ntwo\n"
@@ -165,7 +172,9 @@ def test_a_client_with_tls_at_a_listener_without_it_is_closed_and_the_log_says_w
 
 def test_a_client_that_does_not_trust_the_broker_does_not_go_on(secure, tmp_path):
     other = Certificates(tmp_path).made()
-    producer = Producer({**librdkafka(secure), "ssl.ca.location": other.ca, "message.timeout.ms": 3_000, "log_level": 0})
+    producer = Producer(
+        {**librdkafka(secure), "ssl.ca.location": other.ca, "message.timeout.ms": 3_000, "log_level": 0}
+    )
     producer.produce("t", b"v")
     assert producer.flush(20) == 0
     with pytest.raises(KafkaException):
@@ -176,7 +185,10 @@ def test_clients_must_show_a_certificate_that_is_trusted_where_that_is_required(
     broker = new_broker(tls=True, ssl_client_auth="required")
     assert AdminClient(librdkafka(broker, **with_certificate(broker))).list_topics(timeout=20).brokers
     strangers = Certificates(tmp_path / "other").made()
-    for shown in ({}, {"ssl.certificate.location": strangers.store("client"), "ssl.key.location": strangers.store("client")}):
+    for shown in (
+        {},
+        {"ssl.certificate.location": strangers.store("client"), "ssl.key.location": strangers.store("client")},
+    ):
         with pytest.raises(KafkaException):
             AdminClient(librdkafka(broker, log_level=0, **shown)).list_topics(timeout=3)
     until(lambda: "it showed no certificate" in broker.logs(), "the log says so")
@@ -187,7 +199,8 @@ def test_a_certificate_of_a_stranger_is_refused_with_its_own_line(new_broker, tm
     context = ssl.create_default_context(cafile=broker.certificates.ca)
     context.load_cert_chain(strangers.store("client"))
     with contextlib.suppress(OSError), socket.create_connection((broker.host, broker.port), timeout=20) as raw:
-        context.wrap_socket(raw, server_hostname="localhost").recv(1)
+        with context.wrap_socket(raw, server_hostname="localhost") as wrapped:
+            wrapped.recv(1)
     until(lambda: "its certificate is not trusted" in broker.logs(), "the log says so")
 
 

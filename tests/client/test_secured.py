@@ -3,7 +3,6 @@
 import itertools
 import os
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -226,7 +225,7 @@ def test_a_token_of_a_file(bearer: dict[str, str], tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def provider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def provider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A module with functions that give tokens."""
     name = f"tokens_{os.getpid()}_{next(_NUMBERS)}"
     (tmp_path / f"{name}.py").write_text(
@@ -238,11 +237,17 @@ def provider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         "    raise ValueError('planted ' + config)\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    yield name
+    return name
 
 
 def test_a_token_of_a_python_function(bearer: dict[str, str], provider: str) -> None:
-    works({**bearer, "sasl.oauthbearer.token.provider": f"{provider}:given", "sasl.oauthbearer.config": "alice"})
+    works(
+        {
+            **bearer,
+            "sasl.oauthbearer.token.provider": f"{provider}:given",
+            "sasl.oauthbearer.token.provider.config": "alice",
+        }
+    )
 
 
 @pytest.mark.parametrize(
@@ -253,7 +258,9 @@ def test_a_function_that_gives_no_token_is_named_and_what_it_raised_is_not_shown
     bearer: dict[str, str], provider: str, function: str, part: str
 ) -> None:
     named = function if ":" in function else f"{provider}:{function}"
-    error = refused({**bearer, "sasl.oauthbearer.token.provider": named, "sasl.oauthbearer.config": "planted"})
+    error = refused(
+        {**bearer, "sasl.oauthbearer.token.provider": named, "sasl.oauthbearer.token.provider.config": "planted"}
+    )
     assert part in error.sentence
 
 

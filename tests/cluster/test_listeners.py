@@ -1,5 +1,9 @@
 """Clusters whose brokers have several listeners: clients get the addresses of theirs, brokers reach each other over another, with TLS."""
 
+import subprocess
+import sys
+import time
+
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -86,6 +90,48 @@ def test_brokers_replicate_over_tls_and_groups_and_failover_work(secure):
     consumer.close()
     leader.start()
     secure.wait_in_sync("t")
+
+
+def formatted(zookeeper, chroot, name, password):
+    """The user that brokers log in as, made before the first of them runs."""
+    command = [sys.executable, "-m", "pylog_spark", "broker", "format", "--zookeeper", zookeeper.address + chroot]
+    added = f"SCRAM-SHA-512=[name={name},password={password}]"
+    subprocess.run([*command, "--add-scram", added], check=True, timeout=60)
+
+
+@pytest.fixture(scope="module")
+def logged_in(tmp_path_factory, worker_zookeeper):
+    """Brokers log in at each other over TLS, for sessions that end soon; clients come without."""
+    chroot, folder = new_chroot(), tmp_path_factory.mktemp("logged-in")
+    formatted(worker_zookeeper, chroot, "broker", "swordfish")
+    jaas = 'org.apache.kafka.common.security.scram.ScramLoginModule required username="broker" password="swordfish";'
+    settings = {
+        "inter.broker.listener.name": INSIDE,
+        "sasl.mechanism.inter.broker.protocol": "SCRAM-SHA-512",
+        "listener.name.inside.scram-sha-512.sasl.jaas.config": jaas,
+        "listener.name.inside.connections.max.reauth.ms": 3_000,
+        "ssl.client.auth": "none",
+    }
+    listeners = {OUTSIDE: "PLAINTEXT", INSIDE: "SASL_SSL"}
+    with LocalCluster(
+        folder, zookeeper=worker_zookeeper, chroot=chroot, tls=True, listeners=listeners, **settings
+    ) as running:
+        yield running
+
+
+def test_brokers_log_in_at_each_other_again_and_again(logged_in):
+    settings = {"bootstrap.servers": logged_in.bootstrap_servers}
+    began, number = time.monotonic(), 0
+    # Several lives of a login, with replication and requests between brokers all the time.
+    while time.monotonic() - began < 8:
+        written_and_read(settings, f"t{number}", 30)
+        number += 1
+    logged_in.wait_in_sync()
+    assert "refuses the login" not in logged_in.logs()
+
+
+def test_a_password_of_brokers_is_in_no_log(logged_in):
+    assert "swordfish" not in logged_in.logs()
 
 
 def test_every_listener_may_be_tls(tmp_path, worker_zookeeper):

@@ -61,7 +61,9 @@ def test_with_tls_it_says_where_clients_find_their_settings(tmp_path):
     try:
         servers = ready_servers(process)
         command = [sys.executable, "-m", "pylog_spark", "topic", "create", "t", "--bootstrap-server", servers]
-        subprocess.run([*command, "--command-config", str(tmp_path / "c" / "client.properties")], check=True, timeout=60)
+        subprocess.run(
+            [*command, "--command-config", str(tmp_path / "c" / "client.properties")], check=True, timeout=60
+        )
         assert "stopped" in stopped(process)
     finally:
         if process.poll() is None:

@@ -53,7 +53,9 @@ def _issue(folder: Path, name: str, subject: str, extensions: str) -> None:
     _run(folder, "openssl", "req", *_KEY, "-subj", subject, "-keyout", f"{name}.key", "-out", f"{name}.csr")
     _run(folder, "openssl", "x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial",
          "-days", "30", "-extfile", f"{name}.ext", "-out", f"{name}.pem")  # fmt: skip
-    (folder / f"{name}.both.pem").write_text((folder / f"{name}.key").read_text() + (folder / f"{name}.pem").read_text())
+    (folder / f"{name}.both.pem").write_text(
+        (folder / f"{name}.key").read_text() + (folder / f"{name}.pem").read_text()
+    )
 
 
 def _keytool(folder: Path, *arguments: str) -> None:

@@ -46,14 +46,12 @@ _PROTOCOLS = {
 }
 _MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 _LOGIN_MODULES = "org.apache.kafka.common.security"
-_UNSECURED_VALIDATOR = (
-    f"{_LOGIN_MODULES}.oauthbearer.internals.unsecured.OAuthBearerUnsecuredValidatorCallbackHandler"
-)
+_UNSECURED_VALIDATOR = f"{_LOGIN_MODULES}.oauthbearer.internals.unsecured.OAuthBearerUnsecuredValidatorCallbackHandler"
 
 
 def jaas(module: str, **options: str) -> str:
     """A value of sasl.jaas.config, quoted as Java wants it."""
-    quoted = ("{}=\"{}\"".format(name, text.replace("\\", "\\\\").replace('"', '\\"')) for name, text in options.items())
+    quoted = ('{}="{}"'.format(name, text.replace("\\", "\\\\").replace('"', '\\"')) for name, text in options.items())
     return f"{_LOGIN_MODULES}.{module} required {' '.join(quoted)};"
 
 
@@ -118,7 +116,7 @@ def _settings(ports: dict[str, int], folder: Certificates) -> dict[str, str]:
             for scram in ("scram-sha-256", "scram-sha-512"):
                 settings[f"{prefix}.{scram}.sasl.jaas.config"] = f"{_LOGIN_MODULES}.scram.ScramLoginModule required;"
             settings[f"{prefix}.oauthbearer.sasl.jaas.config"] = (
-                f"{_LOGIN_MODULES}.oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub=\"broker\";"
+                f'{_LOGIN_MODULES}.oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="broker";'
             )
             settings[f"{prefix}.oauthbearer.sasl.server.callback.handler.class"] = _UNSECURED_VALIDATOR
     for mechanism in _MECHANISMS:

@@ -27,7 +27,9 @@ class Issuer:
         """Its public key as a JWKS."""
         return json.dumps({"keys": [self.jwk]})
 
-    def token(self, user: str = "robot", lasts_s: float = 3600, header: dict[str, Any] | None = None, **claims: object) -> str:
+    def token(
+        self, user: str = "robot", lasts_s: float = 3600, header: dict[str, Any] | None = None, **claims: object
+    ) -> str:
         """A token of `user`; `header` and `claims` go over what it says otherwise."""
         now = int(time.time())
         parts = [

@@ -48,7 +48,9 @@ def until_described(s: Script, name: str, *mechanisms: int) -> None:
     """Wait until the broker that is asked knows by what a user logs in."""
 
     def known(answer: dict[str, Any]) -> bool:
-        return sorted(info["mechanism"] for result in answer["results"] for info in result["credential_infos"]) == [*mechanisms]
+        return sorted(info["mechanism"] for result in answer["results"] for info in result["credential_infos"]) == [
+            *mechanisms
+        ]
 
     s.until(known, "DescribeUserScramCredentials", 0, users=[{"name": name}])
     in_order(s, "results", "user")
@@ -85,7 +87,7 @@ def test_a_credential_that_is_not_there_cannot_be_deleted(s: Script) -> None:
 def test_a_user_without_a_name_or_by_an_unknown_mechanism(s: Script) -> None:
     name = s.new("user")
     alter(s, upsertion(""), upsertion(name, 3), deletions=((s.new("other"), 0),))
-    s.says("UNACCEPTABLE_CREDENTIAL", "UNSUPPORTED_SASL_MECHANISM")
+    s.says("UNACCEPTABLE_CREDENTIAL", "UNSUPPORTED_SASL_MECHANISM", "UNSUPPORTED_SASL_MECHANISM")
 
 
 @case
@@ -102,7 +104,7 @@ def test_iterations_have_bounds(s: Script) -> None:
 def test_a_user_that_is_named_twice_in_a_request(s: Script) -> None:
     name, other = s.new("user"), s.new("user")
     alter(s, upsertion(name), upsertion(name, SHA_512), upsertion(other))
-    s.says("DUPLICATE_RESOURCE", "NONE")
+    s.says("DUPLICATE_RESOURCE")
     alter(s, upsertion(other, SHA_512), deletions=((other, SHA_256),))
     s.says("DUPLICATE_RESOURCE")
     # The first reason stands.
@@ -133,7 +135,9 @@ def entity(**parts: str | None) -> list[dict[str, Any]]:
     return [{"entity_type": kind.replace("_", "-"), "entity_name": name} for kind, name in parts.items()]
 
 
-def quotas(s: Script, whose: list[dict[str, Any]], *, dry: bool = False, version: int = 1, **values: float | None) -> None:
+def quotas(
+    s: Script, whose: list[dict[str, Any]], *, dry: bool = False, version: int = 1, **values: float | None
+) -> None:
     """AlterClientQuotas of one entity; None removes."""
     ops = [{"key": key, "value": value or 0.0, "remove": value is None} for key, value in values.items()]
     s.call("AlterClientQuotas", version, entries=[{"entity": whose, "ops": ops}], validate_only=dry)
@@ -161,7 +165,9 @@ def filtered(s: Script, *components: tuple[str, int, str | None], strict: bool =
 def until_there(s: Script, kind: str, name: str, count: int) -> None:
     """Wait until as many entities have this part."""
     asked = [{"entity_type": kind, "match_type": EXACT, "match": name}]
-    s.until(lambda answer: len(answer["entries"] or []) == count, "DescribeClientQuotas", 1, components=asked, strict=False)
+    s.until(
+        lambda answer: len(answer["entries"] or []) == count, "DescribeClientQuotas", 1, components=asked, strict=False
+    )
     parts_in_order(s)
 
 

@@ -19,11 +19,10 @@ SECRETS = {
     "kafka.ssl.truststore.password": f"{PLANTED}-3",
     "kafka.ssl.keystore.password": f"{PLANTED}-4",
     "kafka.ssl.key.password": f"{PLANTED}-5",
-    "kafka.ssl.keystore.key": f"-----BEGIN PRIVATE KEY-----\n{PLANTED}-6\n-----END PRIVATE KEY-----",
-    "kafka.ssl.key.pem": f"{PLANTED}-7",
-    "kafka.ssl.ca.pem": f"{PLANTED}-8",
+    "kafka.ssl.keystore.key": f"secret\n-----BEGIN PRIVATE KEY-----\n{PLANTED}-6\n-----END PRIVATE KEY-----",
+    "kafka.ssl.key.pem": f"# Secret.\n-----BEGIN EC PRIVATE KEY-----\n{PLANTED}-7\n-----END EC PRIVATE KEY-----",
     "kafka.sasl.oauthbearer.client.credentials.client.secret": f"{PLANTED}-9",
-    "kafka.sasl.oauthbearer.config": f"{PLANTED}-10",
+    "kafka.sasl.oauthbearer.token.provider.config": f"{PLANTED}-10",
 }
 _MODES = ("simple", "extended", "codegen", "cost", "formatted")
 _PAGES = (
@@ -56,7 +55,7 @@ class Kept:
         """Keep the text of an error that must come."""
         try:
             run()
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  # its text is what is looked at
             self.put(name, f"{error}\n{error!r}")
         else:
             raise AssertionError(f"{name} was no error")
@@ -98,13 +97,21 @@ def main(servers: str, topic: str, folder: Path) -> None:
     kept.put("stream-explain", query._jsq.explainInternal(True))
     kept.put("stream-progress", [query.lastProgress, query.status, query.recentProgress])
     frame.createOrReplaceTempView("logs")
+    listed = ", ".join(f"`{name}` '{text}'" for name, text in {**given, "subscribe": topic}.items())
+    kept.put("sql-create", spark.sql(f"CREATE TEMPORARY VIEW created USING pylog OPTIONS ({listed})").collect())
+    assert spark.table("created").count() > 0
     for name, statement in {
         "sql-explain": "EXPLAIN EXTENDED SELECT value FROM logs",
         "sql-describe": "DESCRIBE EXTENDED logs",
+        "sql-explain-created": "EXPLAIN EXTENDED SELECT value FROM created",
+        "sql-describe-created": "DESCRIBE EXTENDED created",
+        "sql-insert": "EXPLAIN EXTENDED INSERT INTO created SELECT value FROM logs",
     }.items():
         kept.put(name, spark.sql(statement).collect())
     kept.failure("error-load", lambda: read(subscribe=f"{topic}-missing"))
-    kept.failure("error-option", lambda: read(**{"kafka.security.protocol": "SASL_SSL", "kafka.sasl.mechanism": "PLAIN"}))
+    kept.failure(
+        "error-option", lambda: read(**{"kafka.security.protocol": "SASL_SSL", "kafka.sasl.mechanism": "PLAIN"})
+    )
     kept.failure("error-task", lambda: write(frame.selectExpr("raise_error('stop') AS value")))
     url = spark.sparkContext.uiWebUrl
     executions = spark._jsparkSession.sharedState().statusStore().executionsCount()

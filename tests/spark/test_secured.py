@@ -73,7 +73,7 @@ def test_batches_and_streams_go_round(
             "function": {
                 **bearer,
                 "sasl.oauthbearer.token.provider": "tests.harness.secured:give_token",
-                "sasl.oauthbearer.config": "alice",
+                "sasl.oauthbearer.token.provider.config": "alice",
             },
             "server": {
                 **bearer,
@@ -89,7 +89,10 @@ def test_batches_and_streams_go_round(
 def test_a_wrong_password_fails_a_query_at_once_and_is_not_shown(
     spark: Any, secured: Secured, new_topics: Callable[[], str]
 ) -> None:
-    settings = {**secured.login(), "sasl.jaas.config": jaas("scram.ScramLoginModule", username="alice", password="wr0ng")}
+    settings = {
+        **secured.login(),
+        "sasl.jaas.config": jaas("scram.ScramLoginModule", username="alice", password="wr0ng"),
+    }
     with pytest.raises(Exception, match="PYLOG_AUTHENTICATION") as caught:
         spark.read.format("pylog").options(**options(settings), subscribe=new_topics()).load()
     assert 'as user "alice" by SCRAM-SHA-512' in str(caught.value)

@@ -9,7 +9,7 @@
 //! | [`sasl`] | the mechanisms, both sides, as state machines |
 //! | [`acl`] | Kafka's ACLs: patterns, and what they allow |
 //!
-//! Nothing here opens a socket or starts a thread; the time of day is handed in.
+//! Nothing here opens a socket or starts a thread; the time of day is handed in, but for rustls, which reads it when it judges a certificate.
 pub mod acl;
 pub mod principal;
 pub mod protocol;

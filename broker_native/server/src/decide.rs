@@ -57,6 +57,8 @@ pub enum Kind {
     /// A log that this broker leads cannot be written, and others are in sync: `{"reason"}`, answered `{}` when the broker is
     /// about to stop.
     StorageFailed,
+    /// A token names a key that is not among those of `apply_jwks`: `{}`, answered `{}` when they will be read again.
+    ReadKeys,
 }
 
 impl Kind {
@@ -84,6 +86,7 @@ impl Kind {
             Self::AlterClientQuotas => "alter_client_quotas",
             Self::DescribeClientQuotas => "describe_client_quotas",
             Self::StorageFailed => "storage_failed",
+            Self::ReadKeys => "read_keys",
         }
     }
 }

@@ -120,8 +120,6 @@ fn answered(call: Call, key: ApiKey, reader: Reader) -> Result<Outcome, WireErro
         ApiKey::FindCoordinator => on::find_coordinator::handle(call, read(reader, version)?),
         ApiKey::ListGroups => on::list_groups::handle(&call, &read(reader, version)?),
         ApiKey::ApiVersions => on::api_versions::handle(&call, &read(reader, version)?),
-        ApiKey::SaslHandshake => on::sasl_handshake::handle(&call, &read(reader, version)?),
-        ApiKey::SaslAuthenticate => on::sasl_authenticate::handle(&call, &read(reader, version)?),
         ApiKey::CreateTopics => on::create_topics::handle(call, read(reader, version)?),
         ApiKey::DeleteTopics => on::delete_topics::handle(call, read(reader, version)?),
         ApiKey::DeleteRecords => on::delete_records::handle(call, read(reader, version)?),
@@ -150,14 +148,6 @@ fn answered(call: Call, key: ApiKey, reader: Reader) -> Result<Outcome, WireErro
         ApiKey::ListPartitionReassignments => {
             on::list_partition_reassignments::handle(call, read(reader, version)?)
         }
-        ApiKey::DescribeClientQuotas => on::describe_client_quotas::handle(call, read(reader, version)?),
-        ApiKey::AlterClientQuotas => on::alter_client_quotas::handle(call, read(reader, version)?),
-        ApiKey::DescribeUserScramCredentials => {
-            on::describe_user_scram_credentials::handle(call, read(reader, version)?)
-        }
-        ApiKey::AlterUserScramCredentials => {
-            on::alter_user_scram_credentials::handle(call, read(reader, version)?)
-        }
         ApiKey::DescribeQuorum => on::describe_quorum::handle(&call, &read(reader, version)?),
         ApiKey::UpdateFeatures => on::update_features::handle(call, read(reader, version)?),
         ApiKey::DeleteGroups => on::delete_groups::handle(call, read(reader, version)?),
@@ -173,6 +163,25 @@ fn answered(call: Call, key: ApiKey, reader: Reader) -> Result<Outcome, WireErro
         }
         ApiKey::ConsumerGroupHeartbeat => on::consumer_group_heartbeat::handle(call, read(reader, version)?),
         ApiKey::ConsumerGroupDescribe => on::consumer_group_describe::handle(call, read(reader, version)?),
+        _ => return serve_users(call, key, reader),
+    })
+}
+
+/// As [`answered`], for users and their quotas.
+fn serve_users(call: Call, key: ApiKey, reader: Reader) -> Result<Outcome, WireError> {
+    use handlers as on;
+    let version = call.version;
+    Ok(match key {
+        ApiKey::SaslHandshake => on::sasl_handshake::handle(&call, &read(reader, version)?),
+        ApiKey::SaslAuthenticate => on::sasl_authenticate::handle(&call, &read(reader, version)?),
+        ApiKey::DescribeClientQuotas => on::describe_client_quotas::handle(call, read(reader, version)?),
+        ApiKey::AlterClientQuotas => on::alter_client_quotas::handle(call, read(reader, version)?),
+        ApiKey::DescribeUserScramCredentials => {
+            on::describe_user_scram_credentials::handle(call, read(reader, version)?)
+        }
+        ApiKey::AlterUserScramCredentials => {
+            on::alter_user_scram_credentials::handle(call, read(reader, version)?)
+        }
         _ => return serve_share_groups(call, key, reader),
     })
 }
@@ -197,6 +206,26 @@ fn serve_share_groups(call: Call, key: ApiKey, reader: Reader) -> Result<Outcome
         ApiKey::AlterShareGroupOffsets => on::alter_share_group_offsets::handle(call, read(reader, version)?),
         ApiKey::DeleteShareGroupOffsets => {
             on::delete_share_group_offsets::handle(call, read(reader, version)?)
+        }
+        _ => return users_and_quotas(call, key, reader),
+    })
+}
+
+/// [`answered`] for the requests about users and quotas.
+///
+/// # Errors
+/// The request cannot be read.
+fn users_and_quotas(call: Call, key: ApiKey, reader: Reader) -> Result<Outcome, WireError> {
+    use handlers as on;
+    let version = call.version;
+    Ok(match key {
+        ApiKey::DescribeClientQuotas => on::describe_client_quotas::handle(call, read(reader, version)?),
+        ApiKey::AlterClientQuotas => on::alter_client_quotas::handle(call, read(reader, version)?),
+        ApiKey::DescribeUserScramCredentials => {
+            on::describe_user_scram_credentials::handle(call, read(reader, version)?)
+        }
+        ApiKey::AlterUserScramCredentials => {
+            on::alter_user_scram_credentials::handle(call, read(reader, version)?)
         }
         // The codec may know more APIs than are served.
         _ => refuse(format!("{} has no handler", key.name())),

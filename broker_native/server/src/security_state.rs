@@ -13,6 +13,9 @@ use pylog_security::sasl::jwt::{JwksError, TokenRules, TokenValidator};
 use pylog_security::sasl::scram::CredentialError;
 use pylog_settings::sasl::Settings;
 
+/// Shortest time between two readings of the keys for an unknown one.
+pub const MISSED_MIN_MS: i64 = 10_000;
+
 /// Why a state is not applied; the one before stays.
 #[derive(Debug, thiserror::Error)]
 pub enum SecurityError {
@@ -45,6 +48,8 @@ pub struct Security {
     changing: Mutex<()>,
     rules: TokenRules,
     decoy_key: DecoyKey,
+    /// When keys were last missed, by the steady clock.
+    missed_ms: Mutex<Option<i64>>,
 }
 
 /// What [`Security::apply`] reads; other parts of the same JSON are others'.
@@ -66,12 +71,27 @@ impl Security {
         let decoy_key = DecoyKey::random()?;
         let credentials = Credentials::of_users([], decoy_key.clone());
         let now = RwLock::new(Arc::new(SecurityState { credentials }));
-        Ok(Self { now, changing: Mutex::default(), rules: token_rules(settings), decoy_key })
+        let rules = token_rules(settings);
+        Ok(Self { now, changing: Mutex::default(), rules, decoy_key, missed_ms: Mutex::default() })
     }
 
     /// What is known now.
     pub fn now(&self) -> Arc<SecurityState> {
         Arc::clone(&self.now.read())
+    }
+
+    /// Whether the keys are to be read again, because a token named one that is not known; at most every [`MISSED_MIN_MS`], so that
+    /// nobody has a server of keys asked in a hurry. `now_ms` is the steady clock.
+    pub fn wants_keys(&self, now_ms: i64) -> bool {
+        if !self.now().credentials.tokens.as_ref().is_some_and(|tokens| tokens.has_missed()) {
+            return false;
+        }
+        let mut missed_ms = self.missed_ms.lock();
+        let is_due = missed_ms.is_none_or(|last| now_ms - last >= MISSED_MIN_MS);
+        if is_due {
+            *missed_ms = Some(now_ms);
+        }
+        is_due
     }
 
     /// Replaces the users; see `_native.pyi` for the JSON.
@@ -177,6 +197,26 @@ mod tests {
         assert!(security.now().credentials.users.scram(Hash::Sha256, "alice").1);
         security.apply(&with_user("bob", 4_096)).unwrap();
         assert!(security.now().credentials.tokens.is_some());
+    }
+
+    #[test]
+    fn an_unknown_key_has_the_keys_read_again_but_not_in_a_hurry() {
+        let security = security();
+        assert!(!security.wants_keys(0));
+        let jwk = json!({"kty": "OKP", "crv": "Ed25519", "kid": "a", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"});
+        security.apply_jwks(&json!({"keys": [jwk]}).to_string()).unwrap();
+        let miss = || {
+            // {"alg":"EdDSA","kid":"b"}
+            let token = "eyJhbGciOiJFZERTQSIsImtpZCI6ImIifQ.e30.AAAA";
+            let state = security.now();
+            state.credentials.tokens.as_ref().unwrap().validate(token, 0).unwrap_err();
+        };
+        miss();
+        assert!(security.wants_keys(0) && !security.wants_keys(0));
+        miss();
+        assert!(!security.wants_keys(MISSED_MIN_MS - 1));
+        miss();
+        assert!(security.wants_keys(MISSED_MIN_MS));
     }
 
     #[test]

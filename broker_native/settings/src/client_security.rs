@@ -83,12 +83,12 @@ settings! {
         "sasl.oauthbearer.header.urlencode" BOOLEAN sasl_oauthbearer_header_urlencode: bool = false;
         /// SASL extensions sent with a token: `name=value`, separated by commas.
         "sasl.oauthbearer.extensions" STRING sasl_oauthbearer_extensions: String = String::new();
-        /// A Python function that gives tokens, as `module:function`. It is called with the text of `sasl.oauthbearer.config` and
+        /// A Python function that gives tokens, as `module:function`. It is called with the text of `sasl.oauthbearer.token.provider.config` and
         /// gives a token and its end in seconds since 1970, as `oauth_cb` of confluent-kafka does. The module must be importable
         /// wherever a client is: on the driver and on the executors.
         "sasl.oauthbearer.token.provider" STRING sasl_oauthbearer_token_provider: String = String::new();
         /// What `sasl.oauthbearer.token.provider` is called with.
-        "sasl.oauthbearer.config" PASSWORD sasl_oauthbearer_config: Secret = Secret::default();
+        "sasl.oauthbearer.token.provider.config" PASSWORD sasl_oauthbearer_token_provider_config: Secret = Secret::default();
         /// Java's class for getting tokens. Kafka's own OAuthBearerLoginCallbackHandler means the settings above; others cannot
         /// run here and are refused.
         "sasl.login.callback.handler.class" STRING sasl_login_callback_handler_class: String = String::new();

@@ -1,10 +1,7 @@
 //! A text that is never shown: a password, a token, a private key.
 use std::fmt;
 
-use serde_json::Value;
 use zeroize::Zeroizing;
-
-use crate::typed::Typed;
 
 /// What is shown in a secret's place.
 pub const HIDDEN: &str = "[hidden]";
@@ -27,17 +24,6 @@ impl Secret {
     /// Whether there is no text: none was given.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
-    }
-}
-
-impl Typed for Secret {
-    fn of(value: &Value) -> Option<Self> {
-        value.as_str().map(Self::new)
-    }
-
-    /// Only a default is turned back, and a secret has none.
-    fn value(&self) -> Value {
-        if self.is_empty() { Value::from("") } else { Value::from(HIDDEN) }
     }
 }
 

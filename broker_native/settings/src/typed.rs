@@ -1,6 +1,7 @@
 //! Rust types that a setting may have.
 use serde_json::Value;
 
+use crate::secret::{HIDDEN, Secret};
 use crate::setting::Valid;
 
 /// A type that a value of JSON is read as.
@@ -52,6 +53,17 @@ impl Typed for String {
     }
     fn value(&self) -> Value {
         self.as_str().into()
+    }
+}
+
+impl Typed for Secret {
+    fn of(value: &Value) -> Option<Self> {
+        value.as_str().map(Self::new)
+    }
+
+    /// Only a default is turned back, and a secret has none.
+    fn value(&self) -> Value {
+        if self.is_empty() { Value::from("") } else { Value::from(HIDDEN) }
     }
 }
 

@@ -106,9 +106,7 @@ def _valid_keys(entity: Entity, limits: Limits) -> Mapping[str, tuple[int, str] 
     if IP not in names:
         return _OF_CLIENTS
     if len(names) > 1:
-        return _invalid(
-            "Invalid quota entity combination, IP entity shouldnot be combined with User or ClientId"
-        )
+        return _invalid("Invalid quota entity combination, IP entity shouldnot be combined with User or ClientId")
     address = names[IP]
     if address is not None and not _is_address(address):
         return _invalid(f"{address} is not a valid IP or resolvable host.")
@@ -167,9 +165,7 @@ class Component:
     match: str | None
 
 
-def describe(
-    known: Mapping[Entity, Quotas], components: Sequence[Component], strict: bool
-) -> list[Quotas] | Refusal:
+def describe(known: Mapping[Entity, Quotas], components: Sequence[Component], strict: bool) -> list[Quotas] | Refusal:
     """Give the quotas of the entities that fit all `components`; with `strict` only of those without other parts."""
     refused = _refused_components(components)
     if refused is not None:

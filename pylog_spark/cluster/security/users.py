@@ -42,7 +42,8 @@ def alter(
     """
     outcomes: dict[str, Outcome] = {}
     count = len(users)
-    for change in [*deletions, *upsertions]:
+    changes: list[Deletion | Upsertion] = [*deletions, *upsertions]
+    for change in changes:
         before = outcomes.get(change.name)
         if isinstance(before, Refusal):
             continue
@@ -98,7 +99,9 @@ def _unacceptable(change: Upsertion, mechanism: Mechanism, limits: Limits) -> st
     if not 0 < len(change.salt) <= _SALT_BYTES_MAX:
         return f"The salt has {len(change.salt)} bytes: it must have 1 to {_SALT_BYTES_MAX}."
     if len(change.salted_password) != mechanism.key_bytes:
-        return f"A salted password of {mechanism.text} has {mechanism.key_bytes} bytes, not {len(change.salted_password)}."
+        return (
+            f"A salted password of {mechanism.text} has {mechanism.key_bytes} bytes, not {len(change.salted_password)}."
+        )
     return None
 
 

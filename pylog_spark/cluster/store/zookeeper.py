@@ -45,7 +45,6 @@ from pylog_spark.cluster.store import (
     StoreError,
     Write,
 )
-
 from pylog_spark.cluster.store.access import OPEN, Access, Tls
 
 log = logging.getLogger("pylog.zookeeper")
@@ -80,7 +79,7 @@ class _Client(KazooClient):
         self._connection._connect = remembered
 
 
-class _TlsHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has no types
+class _TlsHandler(SequentialThreadingHandler):
     """Connects by TLS 1.2 or newer. kazoo's own way would trust the system's certificates beside those that are given."""
 
     def __init__(self, tls: Tls) -> None:

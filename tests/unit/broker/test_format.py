@@ -90,7 +90,7 @@ def test_the_first_user_is_made_in_a_new_directory_and_stays_when_it_is_made_aga
 def test_another_password_is_not_set_silently(tmp_path):
     add(tmp_path, FirstUser("admin", SHA_512, password=SECRET))
     before = stored(tmp_path)
-    with pytest.raises(FormatError, match="with another password .* and was not changed") as refused:
+    with pytest.raises(FormatError, match=r"with another password .* and was not changed") as refused:
         add(tmp_path, FirstUser("admin", SHA_512, password="cuttlefish"))
     assert "fish" not in str(refused.value)
     assert stored(tmp_path) == before

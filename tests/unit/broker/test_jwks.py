@@ -35,7 +35,16 @@ def test_where_keys_may_be(url):
 
 
 @pytest.mark.parametrize(
-    "url", ["http://id.example/keys", "keys.json", "file:keys.json", "file://host/keys", "ftp://x/y", "https://", "https://a:b/c"]
+    "url",
+    [
+        "http://id.example/keys",
+        "keys.json",
+        "file:keys.json",
+        "file://host/keys",
+        "ftp://x/y",
+        "https://",
+        "https://a:b/c",
+    ],
 )
 def test_a_url_that_others_could_answer_for_or_that_is_none_is_refused(url):
     with pytest.raises(ConfigError, match="https:// URL, or a file as file:///PATH"):
@@ -48,7 +57,9 @@ def test_after_errors_it_waits_twice_as_long_each_time_up_to_the_most():
 
 
 def test_a_message_does_not_show_a_password_in_the_url():
-    assert Source("https://user:secret@id.example:8443/keys?token=secret", 1, 1, 1).shown == "https://id.example:8443/keys"
+    assert (
+        Source("https://user:secret@id.example:8443/keys?token=secret", 1, 1, 1).shown == "https://id.example:8443/keys"
+    )
 
 
 def test_a_file_that_is_missing_too_large_or_refused_is_an_error_at_the_start(tmp_path):
@@ -84,6 +95,19 @@ def test_a_file_that_changes_is_read_again(tmp_path):
     finally:
         reader.close()
     assert applied[0] == "1"
+
+
+def test_a_key_that_is_missed_is_looked_for_at_once(tmp_path):
+    path, applied = tmp_path / "keys.json", []
+    path.write_text("1")
+    reader = JwksReader(at(path.as_uri(), refresh_s=3600.0), applied.append, Refused, 1)
+    reader.start()
+    try:
+        path.write_text("2")
+        reader.hurry()
+        until(lambda: applied[-1] == "2", "the new keys are applied")
+    finally:
+        reader.close()
 
 
 @pytest.fixture

@@ -61,7 +61,10 @@ def test_what_is_no_address_is_refused(text):
     [
         ({"listeners": " , "}, "listeners is empty"),
         ({"listeners": "A://127.0.0.1:1"}, "The listener A has no protocol: add A:PROTOCOL"),
-        ({"listeners": "SSL://127.0.0.1:1", "listener_security_protocol_map": "A:SSL"}, "The listener SSL has no protocol"),
+        (
+            {"listeners": "SSL://127.0.0.1:1", "listener_security_protocol_map": "A:SSL"},
+            "The listener SSL has no protocol",
+        ),
         ({"listener_security_protocol_map": "A:TLS"}, "one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL"),
         ({"listener_security_protocol_map": "A:SSL,a:SSL"}, "has A twice"),
         ({"listeners": "PLAINTEXT://127.0.0.1:1,plaintext://127.0.0.1:2"}, "listeners has PLAINTEXT twice"),
@@ -70,13 +73,22 @@ def test_what_is_no_address_is_refused(text):
         ({"advertised_listeners": "SSL://a:1"}, "advertised.listeners has SSL, which listeners has not"),
         ({"advertised_listeners": "0.0.0.0:1"}, "to which nobody can connect"),
         ({"inter_broker_listener_name": "A", "security_inter_broker_protocol": "SSL"}, "give only one of them"),
-        ({"inter_broker_listener_name": "A"}, r"the listener A \(inter.broker.listener.name\), which is not in listeners"),
-        ({"security_inter_broker_protocol": "SSL"}, "the listener SSL .*which is not in listeners: name one of PLAINTEXT"),
+        (
+            {"inter_broker_listener_name": "A"},
+            r"the listener A \(inter.broker.listener.name\), which is not in listeners",
+        ),
+        (
+            {"security_inter_broker_protocol": "SSL"},
+            "the listener SSL .*which is not in listeners: name one of PLAINTEXT",
+        ),
         (
             {"listeners": "SSL://127.0.0.1:1,PLAINTEXT://127.0.0.1:2", "advertised_listeners": "SSL://a:1"},
             "the listener PLAINTEXT .*which is not in advertised.listeners",
         ),
-        ({"listeners": "SSL://127.0.0.1:1,SASL_SSL://127.0.0.1:2", "zookeeper_connect": "z:1"}, "the listener PLAINTEXT"),
+        (
+            {"listeners": "SSL://127.0.0.1:1,SASL_SSL://127.0.0.1:2", "zookeeper_connect": "z:1"},
+            "the listener PLAINTEXT",
+        ),
         ({"listener_name_ssl_ssl.client.auth": "none"}, "is of a listener that listeners has not: it has PLAINTEXT"),
     ],
 )
@@ -98,7 +110,11 @@ def client(**given):
 
 
 def test_brokers_reach_each_other_with_the_certificates_of_their_listener():
-    own = {"listeners": "SSL://127.0.0.1:1", "ssl_keystore_location": "a", "listener.name.ssl.ssl.keystore.location": "b"}
+    own = {
+        "listeners": "SSL://127.0.0.1:1",
+        "ssl_keystore_location": "a",
+        "listener.name.ssl.ssl.keystore.location": "b",
+    }
     assert client(listeners="127.0.0.1:1") == {}
     assert client(zookeeper_connect="z:1", **own) == {
         "security.protocol": "SSL",

@@ -51,7 +51,9 @@ class FakeNativeBroker:
         self.listeners = json.loads(listeners_json)
         if self.port_taken:
             (one,) = self.listeners
-            raise NativeError("IO", f"cannot listen on {one['host']}:{one['port']}: Address already in use (os error 98)")
+            raise NativeError(
+                "IO", f"cannot listen on {one['host']}:{one['port']}: Address already in use (os error 98)"
+            )
         return [one["port"] or 12345 + number for number, one in enumerate(self.listeners)]
 
     def next_event(self, timeout_ms):
@@ -193,7 +195,11 @@ def test_several_listeners_are_opened_and_each_has_its_port_and_its_address(nati
         assert [one["settings"]["ssl.client.auth"] for one in (plain, tls)] == ["none", "required"]
         assert made.settings["inter_broker"] == "PLAINTEXT"
         assert (broker.bootstrap_servers, broker.address_of("ssl")) == ("127.0.0.1:12345", "127.0.0.1:9093")
-        resource = {"resource_type": 4, "resource_name": "1", "configuration_keys": ["advertised.listeners", "listeners"]}
+        resource = {
+            "resource_type": 4,
+            "resource_name": "1",
+            "configuration_keys": ["advertised.listeners", "listeners"],
+        }
         shown = ask(made, "describe_configs", {"resources": [resource]})["results"][0]["configs"]
         assert {one["name"]: one["value"] for one in shown} == {
             "advertised.listeners": "PLAINTEXT://127.0.0.1:12345,SSL://log.example:19093",

@@ -58,9 +58,7 @@ def set_user(registry, *names):
 
 
 def delete_user(registry, name):
-    answer = ask(
-        registry, "alter_user_scram_credentials", deletions=[{"name": name, "mechanism": 1}], upsertions=[]
-    )
+    answer = ask(registry, "alter_user_scram_credentials", deletions=[{"name": name, "mechanism": 1}], upsertions=[])
     return answer["results"][0]["error_code"]
 
 

@@ -207,9 +207,7 @@ def test_a_server_is_asked_again_with_longer_pauses_and_not_for_ever() -> None:
 
 def test_a_server_that_does_not_answer_is_given_up_in_time() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        settings = _asked(
-            silent.getsockname()[1], sasl_login_read_timeout_ms="50", sasl_login_retry_backoff_max_ms="0"
-        )
+        settings = _asked(silent.getsockname()[1], sasl_login_read_timeout_ms="50", sasl_login_retry_backoff_max_ms="0")
         with pytest.raises(TokenError, match="did not answer in time"):
             of_server(settings)
     with pytest.raises(TokenError, match="cannot be asked"):

@@ -5,7 +5,8 @@ import pickle
 import pytest
 
 from pylog_spark._native import settings
-from pylog_spark.options import BATCH, read_options, write_options
+from pylog_spark.errors import PylogError
+from pylog_spark.options import BATCH, check_names, read_options, write_options
 from pylog_spark.options.secrets import HIDDEN, ClientSettings, is_secret
 
 BASE = {"kafka.bootstrap.servers": "b:9092", "subscribe": "t"}
@@ -32,6 +33,16 @@ def test_settings_of_a_query_are_printed_without_secrets_wherever_they_go(thing:
         assert "planted" not in f"{shown!r} {shown}"
         assert HIDDEN in repr(shown)
     assert reading.client["sasl.password"] == "planted"
+
+
+@pytest.mark.parametrize("name", ["kafka.ssl.keystore.key", "kafka.SSL.KEY.pem"])
+@pytest.mark.parametrize("kind", ["", "EC ", "RSA ", "ENCRYPTED "])
+def test_a_private_key_that_spark_would_show_is_refused_and_one_that_it_hides_is_taken(name: str, kind: str) -> None:
+    key = f"-----BEGIN {kind}PRIVATE KEY-----\nplanted\n-----END {kind}PRIVATE KEY-----\n"
+    with pytest.raises(PylogError, match=r"kafka\.ssl\.key\.location") as caught:
+        check_names({**BASE, name: key})
+    assert "planted" not in caught.value.sentence
+    check_names({**BASE, name: f"# secret\n{key}"})
 
 
 def test_settings_are_a_dict_like_another() -> None:

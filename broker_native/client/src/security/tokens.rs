@@ -62,7 +62,7 @@ pub fn settings(settings: &Settings, jaas: Option<&Entry>) -> Result<TokenSettin
         (CLIENT_SECRET, own(settings.sasl_oauthbearer_client_secret.reveal(), "clientSecret")),
         (SCOPE, own(&settings.sasl_oauthbearer_scope, "scope")),
         (PROVIDER, Secret::new(settings.sasl_oauthbearer_token_provider.trim())),
-        ("sasl.oauthbearer.config", settings.sasl_oauthbearer_config.clone()),
+        ("sasl.oauthbearer.token.provider.config", settings.sasl_oauthbearer_token_provider_config.clone()),
         ("https.ca.location", Secret::new(settings.https_ca_location.trim())),
         (
             "sasl.oauthbearer.header.urlencode",

@@ -1,5 +1,4 @@
 //! Requests of a follower to one leader, over one connection that is opened when it is needed.
-use super::context::FollowerSettings;
 use pylog_client::config::Settings;
 use pylog_client::error::{ClientError, Result, code, kind};
 use pylog_client::net::connection::Connection;
@@ -43,14 +42,13 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// With the leader at `address`.
+    /// With the leader at `address`, which is reached as `client` says; a request may take `timeout_ms`.
     ///
     /// # Errors
     /// The settings do not fit the client.
-    pub fn new(address: Address, client_id: &str, settings: &FollowerSettings) -> Result<Self> {
-        let (client_id, client) = (client_id.to_owned(), settings.client.clone());
-        let exchange =
-            Self { address, client_id, timeout_ms: settings.socket_timeout_ms, client, connection: None };
+    pub fn new(address: Address, client_id: &str, timeout_ms: u64, client: &ClientTexts) -> Result<Self> {
+        let (client_id, client) = (client_id.to_owned(), client.clone());
+        let exchange = Self { address, client_id, timeout_ms, client, connection: None };
         exchange.settings()?;
         Ok(exchange)
     }

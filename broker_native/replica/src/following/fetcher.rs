@@ -92,7 +92,8 @@ impl Fetcher {
     ) -> std::result::Result<Self, String> {
         let inbox = Arc::new(Inbox::default());
         let client_id = format!("broker-{}-fetcher-{number}", context.settings.node_id);
-        let exchange = Exchange::new(address, &client_id, &context.settings);
+        let settings = &context.settings;
+        let exchange = Exchange::new(address, &client_id, settings.socket_timeout_ms, &settings.client);
         let exchange = exchange.map_err(|error| error.message)?;
         let worker = Worker {
             inbox: Arc::clone(&inbox),

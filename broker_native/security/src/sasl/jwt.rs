@@ -5,6 +5,8 @@
 //! accepted: what a token says of its algorithm is compared with what its key is for, so that neither `none` nor an HMAC made with the text
 //! of a public key gets through. Besides, a token from the future (`nbf`, `iat`) is refused. Clocks may differ by
 //! `sasl.oauthbearer.clock.skew.seconds`.
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyOperations, PublicKeyUse};
@@ -104,6 +106,8 @@ pub enum TokenError {
 pub struct TokenValidator {
     keys: Vec<Key>,
     rules: TokenRules,
+    /// Whether a token named a key that is not among them.
+    missed: AtomicBool,
 }
 
 struct Key {
@@ -149,7 +153,7 @@ impl TokenValidator {
         if keys.is_empty() {
             return Err(JwksError::NoKey);
         }
-        Ok(Self { keys, rules })
+        Ok(Self { keys, rules, missed: AtomicBool::new(false) })
     }
 
     /// What `token` says, if it is valid at the time of day `now_ms`.
@@ -158,6 +162,11 @@ impl TokenValidator {
     /// [`TokenError`].
     pub fn validate(&self, token: &str, now_ms: i64) -> Result<Token, TokenError> {
         self.judge(&self.verified(token)?, now_ms)
+    }
+
+    /// Whether a token has named a key that is not known since this was last asked: the JWKS may have a new one by now.
+    pub fn has_missed(&self) -> bool {
+        self.missed.swap(false, Ordering::Relaxed)
     }
 
     /// The claims of a token whose signature is right.
@@ -189,6 +198,9 @@ impl TokenValidator {
         match id {
             Some(id) => {
                 let found = fitting.find(|key| key.id.as_ref() == Some(&id));
+                if found.is_none() {
+                    self.missed.store(true, Ordering::Relaxed);
+                }
                 found.map(|key| &key.key).ok_or(TokenError::UnknownKey(id))
             }
             None => match (fitting.next(), fitting.next()) {

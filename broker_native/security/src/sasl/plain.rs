@@ -97,7 +97,8 @@ mod tests {
 
         #[test]
         fn random_bytes_of_plain_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let _ = PlainMessage::parse(&bytes);
+            let parsed = PlainMessage::parse(&bytes);
+            prop_assert!(parsed.is_err() || bytes.iter().filter(|byte| **byte == 0).count() == 2);
         }
     }
 }

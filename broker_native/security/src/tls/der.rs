@@ -5,7 +5,6 @@ use super::error::StoreError;
 
 pub(crate) const INTEGER: u8 = 0x02;
 pub(crate) const OCTET_STRING: u8 = 0x04;
-pub(crate) const NULL: u8 = 0x05;
 pub(crate) const OID: u8 = 0x06;
 pub(crate) const SEQUENCE: u8 = 0x30;
 pub(crate) const SET: u8 = 0x31;
@@ -128,7 +127,7 @@ mod tests {
         let mut outer = Elements::new(&[0x30, 0x06, 0x02, 0x01, 0x05, 0x04, 0x01, 0xff, 0x05, 0x00]);
         let mut inner = outer.sequence().unwrap();
         assert_eq!(inner.number(), Ok(5));
-        assert_eq!(inner.optional(NULL), Ok(None));
+        assert_eq!(inner.optional(OID), Ok(None));
         assert_eq!(inner.expect(OCTET_STRING), Ok(&[0xff][..]));
         assert!(inner.is_empty());
         assert_eq!(outer.next().map(|element| element.whole), Ok(&[0x05, 0x00][..]));

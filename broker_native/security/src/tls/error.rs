@@ -83,6 +83,14 @@ pub enum TlsError {
         /// The setting of the password.
         option: &'static str,
     },
+    /// A store that opens, and a key in it that does not.
+    #[error(
+        "The private key in {place} does not open with the password in ssl.keystore.password: if it has one of its own, set ssl.key.password"
+    )]
+    KeyPassword {
+        /// Where.
+        place: Place,
+    },
     /// Bytes that are not what they are said to be.
     #[error("{place} cannot be understood: {what}")]
     Damaged {

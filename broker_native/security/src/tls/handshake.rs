@@ -57,6 +57,7 @@ fn incompatible(side: Side, error: &PeerIncompatible) -> String {
         P::ServerTlsVersionIsDisabledByOurConfig | P::Tls12NotOffered | P::Tls12NotOfferedOrEnabled => {
             "the two sides have no version of TLS in common: see ssl.enabled.protocols".into()
         }
+        P::SignatureAlgorithmsExtensionRequired => "it speaks a TLS of before 1.2, which is not secure".into(),
         P::NoCipherSuitesInCommon => "the two sides have no cipher suite in common: see ssl.cipher.suites".into(),
         P::NoSignatureSchemesInCommon | P::NoCertificateRequestSignatureSchemesInCommon => {
             "the two sides have no kind of signature in common: the certificate's key is of a kind that one of them does not take".into()

@@ -18,7 +18,7 @@ use zeroize::Zeroizing;
 
 use super::der::{Elements, OCTET_STRING, OID};
 use super::error::StoreError;
-use super::store::{Contents, KeyEntry, MAX_ENTRIES, Protected};
+use super::contents::{Contents, KeyEntry, MAX_ENTRIES, Protected};
 
 const MAGIC: &[u8] = &[0xfe, 0xed, 0xfe, 0xed];
 const WHITENER: &[u8] = b"Mighty Aphrodite";

@@ -11,13 +11,15 @@ use rustls::RootCertStore;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
+use zeroize::Zeroize;
 
 use super::certificate::Summary;
-use super::error::{Place, TlsError};
+use super::error::{Place, StoreError, TlsError};
 use super::files::Files;
 use super::pbe::Budget;
 use super::settings::TlsSettings;
-use super::store::{Contents, KeyEntry, MAX_CHAIN, StoreType};
+use super::contents::{Contents, KeyEntry, MAX_CHAIN};
+use super::store::{self, StoreType};
 use crate::secret::Secret;
 
 const KEYSTORE_TYPE: &str = "ssl.keystore.type";
@@ -39,6 +41,12 @@ pub struct Identity {
     key: PrivateKeyDer<'static>,
     place: Place,
     summary: Summary,
+}
+
+impl Drop for Identity {
+    fn drop(&mut self) {
+        self.key.zeroize();
+    }
 }
 
 impl fmt::Debug for Identity {
@@ -174,21 +182,18 @@ fn from_store(
     let bytes = files.read(KEYSTORE_LOCATION, path)?;
     let password = settings.keystore_password.as_ref().map(Secret::reveal);
     let mut budget = Budget::new();
-    let contents = Contents::read_at(&place, &bytes, kind, (KEYSTORE_PASSWORD, password), &mut budget)?;
-    let Some(entry) = contents.keys.first() else { return Err(TlsError::NoPrivateKey { place }) };
-    if entry.chain.is_empty() && !contents.certificates.is_empty() {
-        // PEM: the certificates of the file are those of its key.
+    let contents = store::read_at(&place, &bytes, kind, (KEYSTORE_PASSWORD, password), &mut budget)?;
+    if contents.is_pem {
         no_password(&settings.keystore_password, KEYSTORE_PASSWORD)?;
         let key = the_key(&contents, &place, &settings.key_password)?;
         return Identity::new(contents.certificates, key, place);
     }
+    let Some(entry) = contents.keys.first() else { return Err(TlsError::NoPrivateKey { place }) };
     let own = settings.key_password.as_ref().map(Secret::reveal);
     let passwords: Vec<_> = own.into_iter().chain(password).collect();
-    let option = if own.is_some() { KEY_PASSWORD } else { KEYSTORE_PASSWORD };
-    let key = entry.open(&passwords, &mut budget).map_err(|error| match password {
-        // The store opened, so its password is right, and the key has another.
-        Some(_) if own.is_none() => error.at(&place, KEY_PASSWORD),
-        _ => error.at(&place, option),
+    let key = store::open_key(entry, &passwords, &mut budget).map_err(|error| match error {
+        StoreError::PasswordWrong if own.is_none() => TlsError::KeyPassword { place: place.clone() },
+        _ => error.at(&place, if own.is_some() { KEY_PASSWORD } else { KEYSTORE_PASSWORD }),
     })?;
     Identity::new(entry.chain.clone(), key, place)
 }
@@ -212,13 +217,13 @@ fn the_key(
 fn open(
     entry: &KeyEntry,
     password: &Option<Secret>,
-) -> Result<PrivateKeyDer<'static>, super::error::StoreError> {
+) -> Result<PrivateKeyDer<'static>, StoreError> {
     let passwords: Vec<_> = password.iter().map(Secret::reveal).collect();
-    entry.open(&passwords, &mut Budget::new())
+    store::open_key(entry, &passwords, &mut Budget::new())
 }
 
 fn pem(place: &Place, bytes: &[u8]) -> Result<Contents, TlsError> {
-    Contents::read_at(place, bytes, Some(StoreType::Pem), (KEY_PASSWORD, None), &mut Budget::new())
+    store::read_at(place, bytes, Some(StoreType::Pem), (KEY_PASSWORD, None), &mut Budget::new())
 }
 
 fn no_password(password: &Option<Secret>, option: &str) -> Result<(), TlsError> {
@@ -269,7 +274,7 @@ impl Trust {
                 let place = Place::file(TRUSTSTORE_LOCATION, path);
                 let bytes = files.read(TRUSTSTORE_LOCATION, path)?;
                 let password = (TRUSTSTORE_PASSWORD, password);
-                let contents = Contents::read_at(&place, &bytes, kind, password, &mut Budget::new())?;
+                let contents = store::read_at(&place, &bytes, kind, password, &mut Budget::new())?;
                 Self::of(&contents, place).map(Some)
             }
             (None, None) if password.is_some() => Err(TlsError::Settings(format!(
@@ -299,13 +304,10 @@ impl Trust {
         let mut roots = RootCertStore::empty();
         let mut themselves = HashSet::new();
         for certificate in contents.certificates.iter().chain(firsts) {
-            let what = |_| {
-                Summary::of(certificate)
-                    .map_or_else(|what| what, |summary| format!("{} is damaged", summary.subject))
-            };
-            roots
-                .add(certificate.clone())
-                .map_err(|error| TlsError::Certificate { place: place.clone(), what: what(error) })?;
+            super::certificate::parse(certificate)
+                .map_err(|what| TlsError::Certificate { place: place.clone(), what })?;
+            // A few of the hundreds in Java's own store are so old that rustls does not take them as roots: nothing is signed by them now.
+            roots.add_parsable_certificates([certificate.clone()]);
             themselves.insert(certificate.to_vec());
         }
         if roots.is_empty() {

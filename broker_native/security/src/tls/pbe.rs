@@ -20,7 +20,6 @@ use zeroize::Zeroizing;
 
 use super::der::{self, Elements, INTEGER, OCTET_STRING, OID, SEQUENCE};
 use super::error::StoreError;
-use super::store::MAX_ITERATIONS;
 
 const PBES2: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x05, 0x0d];
 const PBKDF2: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x05, 0x0c];
@@ -31,12 +30,20 @@ const DES_EDE3_CBC: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x03, 0x07];
 /// PKCS#12's own schemes, but for their last number.
 const PKCS12_PBE: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x0c, 0x01];
 
+/// Rounds of hashing that a store's passwords may take, in all: keytool and OpenSSL write some thousands, and this is a few seconds.
+pub const MAX_ITERATIONS: u64 = 5_000_000;
+
 /// How many rounds of hashing may still be spent on a store.
 pub(crate) struct Budget(u64);
 
 impl Budget {
     pub(crate) fn new() -> Self {
         Self(MAX_ITERATIONS)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of(rounds: u64) -> Self {
+        Self(rounds)
     }
 
     /// Takes `rounds` for each of `blocks`.

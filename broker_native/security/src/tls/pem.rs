@@ -9,7 +9,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use zeroize::Zeroizing;
 
 use super::error::StoreError;
-use super::store::{Contents, KeyEntry, MAX_ENTRIES, Protected};
+use super::contents::{Contents, KeyEntry, MAX_ENTRIES, Protected};
 
 const BEGIN: &[u8] = b"-----BEGIN ";
 const END: &[u8] = b"-----END ";
@@ -22,7 +22,7 @@ pub(crate) fn is_pem(bytes: &[u8]) -> bool {
 
 /// The keys and certificates of `bytes`. Certificates are not attached to keys: which belong together is up to who reads.
 pub(crate) fn read(bytes: &[u8]) -> Result<Contents, StoreError> {
-    let mut contents = Contents::default();
+    let mut contents = Contents { is_pem: true, ..Contents::default() };
     let mut rest = bytes;
     while let Some(at) = find(rest, BEGIN) {
         let (label, after) = cut(&rest[at + BEGIN.len()..], DASHES)?;

@@ -127,7 +127,7 @@ pub async fn serve(stream: TcpStream, peer: SocketAddr, listener: Arc<Listener>,
         listener.login.as_ref().map_or_else(Session::open, |rules| Session::begun(Arc::clone(rules)));
     let login_ms = shared.settings.sasl.sasl_login_deadline_ms;
     let login_deadline = accepted + Duration::from_millis(login_ms).min(NEVER);
-    let principal = Arc::new(Principal::anonymous());
+    let Some(principal) = principal(&stream, peer, &listener, &shared) else { return };
     let connection = CONNECTIONS.fetch_add(1, Ordering::Relaxed);
     let from = Origin { listener, principal, local, peer, connection, busy: Duration::ZERO };
     let inbox = Inbox::new(bounds(&session, &shared));
@@ -179,6 +179,24 @@ async fn open(
             None
         }
     }
+}
+
+/// Who the client is by its certificate; anonymous without one, and before a login. `None`: no rule is for its name, which the log has.
+fn principal(
+    stream: &Transport,
+    peer: SocketAddr,
+    listener: &Listener,
+    shared: &Shared,
+) -> Option<Arc<Principal>> {
+    let found = match (&listener.tls, &listener.login) {
+        (Some(tls), None) => tls.principal(stream.peer_certificates()),
+        _ => Ok(Principal::anonymous()),
+    };
+    if let Err(why) = &found {
+        shared.metrics.refused.increment();
+        warn!(target: NETWORK, client = %peer.ip(), "closed the connection of {peer} to the listener {listener}: {why}");
+    }
+    found.ok().map(Arc::new)
 }
 
 impl Connection {

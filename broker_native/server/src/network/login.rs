@@ -8,9 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
+use tokio::sync::oneshot;
 
 use super::session::{Next, Session, Turn};
 use crate::call::{Call, Origin, Reply};
+use crate::decide::{Kind, Question};
 use crate::dispatch::call_of;
 use crate::io::response_queue::Answer;
 use crate::shared::Shared;
@@ -100,6 +102,11 @@ async fn step(
         let step = exchange.step(&token, &security.credentials, now_ms);
         (exchange, step)
     };
+    if shared.security.wants_keys(shared.clock.steady_ms()) {
+        // Nobody waits: who made the token may try again.
+        let (reply, _) = oneshot::channel();
+        shared.decider.ask(Question { kind: Kind::ReadKeys, json: "{}".into(), reply });
+    }
     let mechanism = exchange.mechanism();
     let turn = session.stepped(exchange, step, shared.clock.steady_ms());
     if let (Turn::LoggedIn { lifetime_ms, .. }, Some(principal)) = (&turn, session.principal()) {

@@ -176,7 +176,7 @@ impl Session {
 
     /// A SaslHandshake in `version`: what it is answered, and why the login fails if it does.
     pub fn handshake(&mut self, version: i16, mechanism: &str) -> Result<(), (ErrorCode, String)> {
-        let found = mechanism.parse().ok().filter(|asked| self.mechanisms().contains(asked));
+        let found = mechanism.parse::<Mechanism>().ok().filter(|asked| self.mechanisms().contains(asked));
         let refused = |cause| Err((ErrorCode::UnsupportedSaslMechanism, cause));
         let Some(mechanism) = found else {
             self.state = State::Over;

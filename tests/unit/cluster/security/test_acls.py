@@ -124,7 +124,10 @@ def test_a_filter_lets_through_what_has_its_principal_host_operation_and_permiss
         acl(who=who, host=host, operation=operation, permission=permission)
         for who, host, operation, permission in itertools.islice(
             itertools.product(
-                ("User:a", "User:b"), ("*", "10.0.0.1"), (Operation.READ, Operation.ALL), (Permission.ALLOW, Permission.DENY)
+                ("User:a", "User:b"),
+                ("*", "10.0.0.1"),
+                (Operation.READ, Operation.ALL),
+                (Permission.ALLOW, Permission.DENY),
             ),
             0,
             16,

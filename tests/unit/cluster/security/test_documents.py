@@ -23,7 +23,22 @@ from pylog_spark.cluster.security.model import (
 from pylog_spark.cluster.store.file import FileStore
 from pylog_spark.scram import Mechanism
 
-HOSTILE = ["/", "..", ".", "../../etc/passwd", "a\0b", "", "é" * 250, "x" * 5_000, "\n", "😀", "a.b", "A" * 40, "a" * 40, "%2F"]
+HOSTILE = [
+    "/",
+    "..",
+    ".",
+    "../../etc/passwd",
+    "a\0b",
+    "",
+    "é" * 250,
+    "x" * 5_000,
+    "\n",
+    "😀",
+    "a.b",
+    "A" * 40,
+    "a" * 40,
+    "%2F",
+]
 CREDENTIAL = Credential(b"salt", b"stored", b"server", 4096)
 
 

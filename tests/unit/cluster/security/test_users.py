@@ -78,7 +78,11 @@ def test_a_user_has_one_credential_of_each_mechanism():
         (setting("alice", iterations=-1), ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too few iterations"),
         (setting("alice", iterations=MAX_ITERATIONS + 1), ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too many iterations"),
         (Deletion("alice", 1), ErrorCode.RESOURCE_NOT_FOUND, "Attempt to delete a user credential that does not exist"),
-        (setting("alice", salt=b""), ErrorCode.UNACCEPTABLE_CREDENTIAL, "The salt has 0 bytes: it must have 1 to 1024."),
+        (
+            setting("alice", salt=b""),
+            ErrorCode.UNACCEPTABLE_CREDENTIAL,
+            "The salt has 0 bytes: it must have 1 to 1024.",
+        ),
         (setting("a" * 301), ErrorCode.UNACCEPTABLE_CREDENTIAL, "A name may have 300 bytes (security.name.max.bytes)."),
         (
             Upsertion("alice", 1, 4096, SALT, bytes(64)),

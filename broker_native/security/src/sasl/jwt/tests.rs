@@ -118,6 +118,7 @@ fn what_a_token_says_of_its_algorithm_is_not_believed() {
     {
         assert_eq!(refused(json!({"alg": alg, "kid": kid})), TokenError::UnknownKey(kid.into()));
     }
+    assert!(validator.has_missed() && !validator.has_missed());
     // Two keys could have made this one.
     assert_eq!(refused(json!({"alg": "PS256"})), TokenError::NoKey);
     assert!(matches!(refused(json!({"alg": "ES256", "kid": "ec", "crit": ["x"]})), TokenError::Malformed(_)));
@@ -260,6 +261,7 @@ proptest! {
 
     #[test]
     fn a_random_jwks_is_read_or_refused(keys in proptest::collection::vec(near_json(), 0..4)) {
-        let _ = TokenValidator::new(&format!("{{\"keys\":[{}]}}", keys.join(",")), TokenRules::default());
+        let read = TokenValidator::new(&format!("{{\"keys\":[{}]}}", keys.join(",")), TokenRules::default());
+        prop_assert!(read.is_err(), "no key is whole");
     }
 }

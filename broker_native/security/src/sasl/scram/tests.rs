@@ -225,9 +225,13 @@ proptest! {
     fn random_bytes_of_scram_never_panic(
         bytes in prop_oneof![proptest::collection::vec(any::<u8>(), 0..200), alike()],
     ) {
-        let _ = ClientFirst::parse(&bytes);
-        let _ = ServerFirst::parse(&bytes);
-        let _ = ClientFinal::parse(&bytes);
+        if let Ok(first) = ClientFirst::parse(&bytes) {
+            prop_assert_eq!(format!("{}{}", first.gs2_header, first.bare).into_bytes(), bytes.clone());
+        }
+        if let Ok(last) = ClientFinal::parse(&bytes) {
+            prop_assert!(bytes.starts_with(last.without_proof.as_bytes()));
+        }
+        prop_assert!(ServerFirst::parse(&bytes).is_ok_and(|first| first.text.as_bytes() == bytes) || ServerFirst::parse(&bytes).is_err());
         let _ = ServerFinal::parse(&bytes);
     }
 }

@@ -8,20 +8,18 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use super::error::PeerError;
-use super::way::{Reading, Way, Writing};
+use super::way::{Reading, Way, Writing, read_frame};
 use crate::cluster::view::Broker;
 use pylog_wire::message::{decode_response, request_frame};
 use pylog_wire::messages::{ApiVersionsRequest, ApiVersionsResponse};
 use pylog_wire::{Chunk, ErrorCode, Request};
 
-/// Longest answer. What brokers ask each other here has no records.
-const ANSWER_BYTES_MAX: usize = /* 16 MiB */ 16 << 20;
 /// The version ApiVersions is asked in; every broker of a cluster knows it.
 const API_VERSIONS_VERSION: i16 = 3;
 /// How a broker calls itself to others: this and its number.
@@ -186,17 +184,6 @@ async fn read_all(mut stream: Reading, askers: Arc<Askers>) {
         }
     }
     askers.end();
-}
-
-/// The next frame without its length; `None` when the stream has ended or makes no sense.
-pub async fn read_frame(stream: &mut Reading) -> Option<Bytes> {
-    let len = usize::try_from(stream.read_i32().await.ok()?).ok()?;
-    if len > ANSWER_BYTES_MAX {
-        return None;
-    }
-    let mut frame = vec![0; len];
-    stream.read_exact(&mut frame).await.ok()?;
-    Some(frame.into())
 }
 
 #[cfg(test)]

@@ -4,12 +4,11 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 use tokio_rustls::TlsConnector;
 
-use super::link::read_frame;
 use crate::cluster::view::{Broker, Endpoint};
 use crate::settings::Settings;
 use pylog_client::config;
@@ -26,6 +25,8 @@ pub type Reading = Box<dyn AsyncRead + Send + Unpin>;
 /// What is written to; flushed after each request.
 pub type Writing = Box<dyn AsyncWrite + Send + Unpin>;
 
+/// Longest answer. What brokers ask each other here has no records.
+const ANSWER_BYTES_MAX: usize = /* 16 MiB */ 16 << 20;
 /// Versions that are spoken before the versions are known; every broker with a login has them.
 const HANDSHAKE_VERSION: i16 = 1;
 const AUTHENTICATE_VERSION: i16 = 2;
@@ -33,6 +34,17 @@ const AUTHENTICATE_VERSION: i16 = 2;
 const MESSAGES_MAX: i32 = 8;
 /// Parts in a hundred of a login's life after which no request begins.
 const LIFETIME_PERCENT: u32 = 80;
+
+/// The next frame without its length; `None` when the stream has ended or makes no sense.
+pub async fn read_frame(stream: &mut Reading) -> Option<Bytes> {
+    let len = usize::try_from(stream.read_i32().await.ok()?).ok()?;
+    if len > ANSWER_BYTES_MAX {
+        return None;
+    }
+    let mut frame = vec![0; len];
+    stream.read_exact(&mut frame).await.ok()?;
+    Some(frame.into())
+}
 
 /// See the module.
 pub struct Way {

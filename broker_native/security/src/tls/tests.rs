@@ -1,1 +1,0 @@
-//! Handshakes in memory between the two configurations.

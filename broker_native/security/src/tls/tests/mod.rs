@@ -1,0 +1,7 @@
+//! Handshakes in memory between the two configurations, real stores of keytool and OpenSSL, hostile ones.
+mod fuzz;
+mod handshakes;
+mod link;
+mod listener;
+mod names;
+mod stores;
