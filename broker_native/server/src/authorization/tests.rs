@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::table::{FREE, PRODUCE_TOPIC, ROWS};
-use super::{Authorizer, Who, acls_of, denial};
+use super::{Authorizer, Denial, Who, acls_of};
 use crate::call::SERVED;
 use crate::settings::Settings;
 use pylog_security::acl::Decision;
@@ -88,9 +88,10 @@ fn a_row_is_called_as_its_api_and_stands_there_once() {
 fn no_name_makes_a_second_line_of_the_audit_log() {
     let mallory = Principal::user("mallory\nUser:root");
     let who = Who { principal: &mallory, host: "::ffff:10.0.0.1".parse().unwrap() };
-    let line = denial(who, &PRODUCE_TOPIC, "t\" \r\n\u{1b}[2J", Decision::NotAllowed);
+    let name = "t\" \r\n\u{1b}[2J";
+    let denial = Denial { who, row: &PRODUCE_TOPIC, name, decision: Decision::NotAllowed };
     assert_eq!(
-        line,
+        denial.to_string(),
         "User:mallory\\nUser:root at 10.0.0.1 may not WRITE TOPIC \"t\\\" \\r\\n\\u{1b}[2J\" for Produce: no ACL allows it"
     );
 }
