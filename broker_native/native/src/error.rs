@@ -111,7 +111,7 @@ impl From<ServerError> for Failure {
         match error {
             ServerError::Storage(error) => error.into(),
             ServerError::Io(error) => error.into(),
-            ServerError::Tls(_) | ServerError::Security(_) => {
+            ServerError::Tls(_) | ServerError::Security(_) | ServerError::Principal(_) => {
                 Self::new(kind::INVALID_ARGUMENT, error.to_string())
             }
             ServerError::State(_) => Self::new(kind::CLOSED, error.to_string()),
