@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
-from pylog_spark.testing.process import free_port
+from pylog_spark.testing.process import free_port, free_ports
 from tests.peers.kafka import KafkaBroker
 from tests.peers.probe import wait_until_it_answers
 
@@ -83,12 +83,11 @@ def make_broker(side: str, folder: Path, settings: Mapping[str, str] | None = No
 
 def make_tls_broker(side: str, folder: Path, key_and_certificate: str) -> tuple[Broker, str, str]:
     """A stopped broker of `side` with a plain listener and one with TLS, and the addresses of both."""
-    plain, tls = (f"127.0.0.1:{free_port()}" for _ in range(2))
+    plain, tls, controller = (f"127.0.0.1:{port}" for port in free_ports(3))
     listen = f"PLAINTEXT://{plain},SSL://{tls}"
     settings = {"ssl.keystore.type": "PEM", "ssl.keystore.location": key_and_certificate}
     if side == "pylog":
         return PylogBroker(folder, settings, listen), plain, tls
-    controller = f"127.0.0.1:{free_port()}"
     settings |= {
         "controller.quorum.voters": f"1@{controller}",
         "listeners": f"{listen},CONTROLLER://{controller}",

@@ -1,6 +1,7 @@
 """Child processes that a test starts, kills, pauses and ends. Signals are sent only to the child's own process id."""
 
 import atexit
+import contextlib
 import os
 import signal
 import socket
@@ -192,6 +193,13 @@ class Server(ABC):
 
 def free_port() -> int:
     """A TCP port of the loopback interface that is free now."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
+    return free_ports(1)[0]
+
+
+def free_ports(count: int) -> list[int]:
+    """Different TCP ports of the loopback interface that are free now. One after the other may give the same one twice."""
+    with contextlib.ExitStack() as held:
+        listeners = [held.enter_context(socket.socket()) for _ in range(count)]
+        for listener in listeners:
+            listener.bind(("127.0.0.1", 0))
+        return [int(listener.getsockname()[1]) for listener in listeners]

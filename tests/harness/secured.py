@@ -28,7 +28,7 @@ import pytest
 
 from pylog_spark.client import Admin, LogError
 from pylog_spark.client.admin import LATEST
-from pylog_spark.testing.process import free_port
+from pylog_spark.testing.process import free_ports
 from tests.harness import certificates
 from tests.harness.certificates import Certificates
 
@@ -85,8 +85,7 @@ class Secured:
         }
 
 
-def _settings(ports: dict[str, int], folder: Certificates) -> dict[str, str]:
-    controller = free_port()
+def _settings(ports: dict[str, int], controller: int, folder: Certificates) -> dict[str, str]:
     names = {**_PROTOCOLS, "CONTROLLER": "PLAINTEXT"}
     settings = {
         "listeners": ",".join([*(f"{name}://127.0.0.1:{port}" for name, port in ports.items()), f"CONTROLLER://127.0.0.1:{controller}"]),
@@ -133,11 +132,12 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
 
     folder = tmp_path_factory.mktemp("secured")
     made = certificates.make(folder / "certificates")
-    ports = {name: free_port() for name in _PROTOCOLS}
+    controller, *free = free_ports(1 + len(_PROTOCOLS))
+    ports = dict(zip(_PROTOCOLS, free, strict=True))
     users = [f"{scram}=[name={USER},password={USER_PASSWORD}]" for scram in ("SCRAM-SHA-256", "SCRAM-SHA-512")]
     broker = KafkaBroker(
         folder / "kafka",
-        _settings(ports, made),
+        _settings(ports, controller, made),
         heap="512m",
         port=ports["PLAINTEXT"],
         quick=True,

@@ -14,7 +14,7 @@ from confluent_kafka.admin import ResourcePatternType, ResourceType
 
 from pylog_spark.broker import start_broker
 from pylog_spark.broker.process import Broker
-from pylog_spark.testing.process import free_port
+from pylog_spark.testing.process import free_ports
 from tests.harness import waiting
 from tests.harness.kafka import KAFKA_SETTINGS, SHARED_SETTINGS
 from tests.oracle.batches import batch
@@ -102,7 +102,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
     """Both, running, with all that cases need to be there."""
     from tests.peers.kafka import KafkaBroker
 
-    port, admin, controller = free_port(), free_port(), free_port()
+    port, admin, controller = free_ports(3)
     settings = {
         **KAFKA_SETTINGS,
         "authorizer.class.name": AUTHORIZER,

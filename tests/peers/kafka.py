@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
-from pylog_spark.testing.process import free_port
+from pylog_spark.testing.process import free_ports
 from tests.peers.jars import classpath
 from tests.peers.probe import wait_until_it_answers
 from tests.peers.tools import QUICK, java
@@ -50,12 +50,13 @@ class KafkaBroker:
         self.folder = folder
         self._format_options = format_options
         self.data_dir = folder / "data"
-        self.port = port or free_port()
+        free = free_ports(2)
+        self.port = port or free[0]
         self._java = [*_JAVA, f"-Xms{heap}", f"-Xmx{heap}", *(QUICK if quick else ("-XX:+UseG1GC",))]
         self._process: subprocess.Popen[bytes] | None = None
         folder.mkdir(parents=True, exist_ok=True)
         self._properties = folder / "server.properties"
-        controller = free_port()
+        controller = free[1]
         properties = {
             "process.roles": "broker,controller",
             "node.id": "1",

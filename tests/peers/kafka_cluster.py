@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
 
-from pylog_spark.testing.process import free_port
+from pylog_spark.testing.process import free_ports
 from tests.peers.kafka import KafkaBroker
 
 
@@ -21,7 +21,8 @@ class KafkaCluster:
     def __init__(
         self, folder: Path, brokers: int = 3, settings: Mapping[str, str] | None = None, heap: str = "512m"
     ) -> None:
-        ports, controllers = ([free_port() for _ in range(brokers)] for _ in range(2))
+        free = free_ports(2 * brokers)
+        ports, controllers = free[:brokers], free[brokers:]
         voters = ",".join(f"{number}@127.0.0.1:{port}" for number, port in enumerate(controllers, 1))
         replicas = str(min(brokers, 3))
         shared = {
