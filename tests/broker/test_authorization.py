@@ -55,9 +55,7 @@ def as_user(broker, user, **more):
 def acl(operation, resource, name, principal="User:alice", *, prefixed=False, deny=False):
     pattern = ResourcePatternType.PREFIXED if prefixed else ResourcePatternType.LITERAL
     permission = AclPermissionType.DENY if deny else AclPermissionType.ALLOW
-    return AclBinding(
-        ResourceType[resource], name, pattern, principal, "*", AclOperation[operation], permission
-    )
+    return AclBinding(ResourceType[resource], name, pattern, principal, "*", AclOperation[operation], permission)
 
 
 def allow(broker, *acls):

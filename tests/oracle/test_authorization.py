@@ -25,7 +25,9 @@ AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 CLIENT = "User:ANONYMOUS"
 CLUSTER = "kafka-cluster"
 UNKNOWN_ID = "00000000-0000-4000-8000-00000000abcd"
-_LOGIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="admin" password="it" user_admin="it";'
+_LOGIN = (
+    'org.apache.kafka.common.security.plain.PlainLoginModule required username="admin" password="it" user_admin="it";'
+)
 _UNTIL_S, _AGAIN_S = 60, 0.01
 
 #: permission, operation, resource type, pattern type, name, and then principal and host where they are others.
@@ -152,27 +154,65 @@ class Names:
 
 def _records(s: Script, n: Names) -> None:
     for topic in n.all():
-        s.call("Produce", 9, acks=1, timeout_ms=1000, topic_data=[
-            {"name": topic, "partition_data": [{"index": 0, "records": batch("x")}]}])
-        s.call("Fetch", 12, max_wait_ms=0, min_bytes=0, topics=[
-            {"topic": topic, "partitions": [{"partition": 0, "fetch_offset": 0, "partition_max_bytes": 100_000}]}])
+        s.call(
+            "Produce",
+            9,
+            acks=1,
+            timeout_ms=1000,
+            topic_data=[{"name": topic, "partition_data": [{"index": 0, "records": batch("x")}]}],
+        )
+        s.call(
+            "Fetch",
+            12,
+            max_wait_ms=0,
+            min_bytes=0,
+            topics=[
+                {"topic": topic, "partitions": [{"partition": 0, "fetch_offset": 0, "partition_max_bytes": 100_000}]}
+            ],
+        )
         s.call("ListOffsets", 7, topics=[{"name": topic, "partitions": [{"partition_index": 0, "timestamp": -2}]}])
-        s.call("OffsetForLeaderEpoch", 4, replica_id=-1, topics=[
-            {"topic": topic, "partitions": [{"partition": 0, "leader_epoch": 0}]}])
-        s.call("DeleteRecords", 2, timeout_ms=1000, topics=[
-            {"name": topic, "partitions": [{"partition_index": 0, "offset": 0}]}])
+        s.call(
+            "OffsetForLeaderEpoch",
+            4,
+            replica_id=-1,
+            topics=[{"topic": topic, "partitions": [{"partition": 0, "leader_epoch": 0}]}],
+        )
+        s.call(
+            "DeleteRecords",
+            2,
+            timeout_ms=1000,
+            topics=[{"name": topic, "partitions": [{"partition_index": 0, "offset": 0}]}],
+        )
         s.call("DescribeProducers", 0, topics=[{"name": topic, "partition_indexes": [0]}])
     for topic_id in (*n.ids.values(), UNKNOWN_ID):
-        s.call("Fetch", 13, max_wait_ms=0, min_bytes=0, topics=[
-            {"topic_id": topic_id, "partitions": [{"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1000}]}])
-        s.call("Produce", 13, acks=1, timeout_ms=1000, topic_data=[
-            {"topic_id": topic_id, "partition_data": [{"index": 0, "records": batch("x")}]}])
+        s.call(
+            "Fetch",
+            13,
+            max_wait_ms=0,
+            min_bytes=0,
+            topics=[
+                {"topic_id": topic_id, "partitions": [{"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1000}]}
+            ],
+        )
+        s.call(
+            "Produce",
+            13,
+            acks=1,
+            timeout_ms=1000,
+            topic_data=[{"topic_id": topic_id, "partition_data": [{"index": 0, "records": batch("x")}]}],
+        )
 
 
 def _metadata(s: Script, n: Names) -> None:
     for creates in (False, True):
-        s.call("Metadata", 9, allow_auto_topic_creation=creates, include_topic_authorized_operations=True,
-               include_cluster_authorized_operations=True, topics=[{"name": name} for name in n.both()])
+        s.call(
+            "Metadata",
+            9,
+            allow_auto_topic_creation=creates,
+            include_topic_authorized_operations=True,
+            include_cluster_authorized_operations=True,
+            topics=[{"name": name} for name in n.both()],
+        )
     s.call("Metadata", 12, topics=[{"name": n.missing}], allow_auto_topic_creation=False)
     s.call("Metadata", 12, topics=[{"name": None, "topic_id": one} for one in n.ids.values()])
     s.call("DescribeTopicPartitions", 0, topics=[{"name": name} for name in n.all()])
@@ -190,14 +230,27 @@ def _groups(s: Script, n: Names) -> None:
         s.call("SyncGroup", 3, group_id=group, generation_id=1, member_id="m")
         s.call("Heartbeat", 3, group_id=group, generation_id=1, member_id="m")
         s.call("LeaveGroup", 3, group_id=group, members=[{"member_id": "m"}])
-        s.call("OffsetCommit", 8, group_id=group, topics=[
-            {"name": topic, "partitions": [{"partition_index": 0, "committed_offset": 0}]} for topic in n.all()])
+        s.call(
+            "OffsetCommit",
+            8,
+            group_id=group,
+            topics=[
+                {"name": topic, "partitions": [{"partition_index": 0, "committed_offset": 0}]} for topic in n.all()
+            ],
+        )
         s.call("OffsetFetch", 8, groups=[{"group_id": group, "topics": None}])
-        s.call("OffsetFetch", 8, groups=[{"group_id": group, "topics": [
-            {"name": topic, "partition_indexes": [0]} for topic in n.both()]}])
+        s.call(
+            "OffsetFetch",
+            8,
+            groups=[{"group_id": group, "topics": [{"name": topic, "partition_indexes": [0]} for topic in n.both()]}],
+        )
         s.call("OffsetFetch", 7, group_id=group, topics=[{"name": n.mine, "partition_indexes": [0]}])
-        s.call("OffsetDelete", 0, group_id=group, topics=[
-            {"name": topic, "partitions": [{"partition_index": 1}]} for topic in n.both()])
+        s.call(
+            "OffsetDelete",
+            0,
+            group_id=group,
+            topics=[{"name": topic, "partitions": [{"partition_index": 1}]} for topic in n.both()],
+        )
         s.call("DescribeGroups", 5, groups=[group], include_authorized_operations=True)
         s.call("ConsumerGroupDescribe", 0, group_ids=[group])
         s.call("ConsumerGroupHeartbeat", 0, group_id=group + "-new", member_id="", member_epoch=-1)
@@ -209,35 +262,68 @@ def _groups(s: Script, n: Names) -> None:
 def _transactions(s: Script, n: Names) -> None:
     for name in n.both():
         s.call("InitProducerId", 4, transactional_id=name, transaction_timeout_ms=0)
-        s.call("AddPartitionsToTxn", 3, v3_and_below_transactional_id=name, v3_and_below_producer_id=77,
-               v3_and_below_topics=[{"name": topic, "partitions": [0]} for topic in n.both()])
+        s.call(
+            "AddPartitionsToTxn",
+            3,
+            v3_and_below_transactional_id=name,
+            v3_and_below_producer_id=77,
+            v3_and_below_topics=[{"name": topic, "partitions": [0]} for topic in n.both()],
+        )
         s.call("AddOffsetsToTxn", 3, transactional_id=name, producer_id=77, group_id=n.mine)
         s.call("EndTxn", 3, transactional_id=name, producer_id=77)
         s.call("DescribeTransactions", 0, transactional_ids=[name])
         for group in n.both():
-            s.call("TxnOffsetCommit", 3, transactional_id=name, group_id=group, producer_id=77, topics=[
-                {"name": topic, "partitions": [{"partition_index": 0, "committed_offset": 0}]} for topic in n.both()])
+            s.call(
+                "TxnOffsetCommit",
+                3,
+                transactional_id=name,
+                group_id=group,
+                producer_id=77,
+                topics=[
+                    {"name": topic, "partitions": [{"partition_index": 0, "committed_offset": 0}]} for topic in n.both()
+                ],
+            )
     s.call("InitProducerId", 4, transactional_id=None, transaction_timeout_ms=1000)
     s.without("producer_id")
     s.call("ListTransactions", 0)
     s.only_mine()
-    s.call("WriteTxnMarkers", 1, markers=[
-        {"producer_id": 77, "topics": [{"name": n.missing, "partition_indexes": [0]}]}])
-    s.call("AddPartitionsToTxn", 4, transactions=[{"transactional_id": n.mine, "producer_id": 77, "verify_only": True,
-           "topics": [{"name": n.mine, "partitions": [0]}]}])
+    s.call(
+        "WriteTxnMarkers", 1, markers=[{"producer_id": 77, "topics": [{"name": n.missing, "partition_indexes": [0]}]}]
+    )
+    s.call(
+        "AddPartitionsToTxn",
+        4,
+        transactions=[
+            {
+                "transactional_id": n.mine,
+                "producer_id": 77,
+                "verify_only": True,
+                "topics": [{"name": n.mine, "partitions": [0]}],
+            }
+        ],
+    )
 
 
 def _administration(s: Script, n: Names) -> None:
     for name in n.both():
-        s.call("CreateTopics", 7, timeout_ms=5000, validate_only=True, topics=[
-            {"name": name + "-new", "num_partitions": 1, "replication_factor": 1}])
+        s.call(
+            "CreateTopics",
+            7,
+            timeout_ms=5000,
+            validate_only=True,
+            topics=[{"name": name + "-new", "num_partitions": 1, "replication_factor": 1}],
+        )
         s.without("configs")
         s.call("CreatePartitions", 3, timeout_ms=5000, validate_only=True, topics=[{"name": name, "count": 2}])
         for kind, resource in ((2, name), (32, name)):
             s.call("DescribeConfigs", 4, resources=[{"resource_type": kind, "resource_name": resource}])
             s.without("configs")
-            s.call("IncrementalAlterConfigs", 1, validate_only=True, resources=[
-                {"resource_type": kind, "resource_name": resource}])
+            s.call(
+                "IncrementalAlterConfigs",
+                1,
+                validate_only=True,
+                resources=[{"resource_type": kind, "resource_name": resource}],
+            )
         s.call("AlterConfigs", 2, validate_only=True, resources=[{"resource_type": 2, "resource_name": name}])
     s.call("DeleteTopics", 6, timeout_ms=5000, topics=[{"name": n.missing}])
     s.call("DeleteTopics", 5, timeout_ms=5000, topic_names=[n.missing])
@@ -251,8 +337,15 @@ def _administration(s: Script, n: Names) -> None:
     s.call("DescribeLogDirs", 4, topics=[])
     s.without("results")
     s.call("UnregisterBroker", 0, broker_id=99)
-    s.call("DescribeAcls", 3, resource_type_filter=3, resource_name_filter="nobody's", pattern_type_filter=3,
-           operation=1, permission_type=1)
+    s.call(
+        "DescribeAcls",
+        3,
+        resource_type_filter=3,
+        resource_name_filter="nobody's",
+        pattern_type_filter=3,
+        operation=1,
+        permission_type=1,
+    )
     s.call("ListConfigResources", 1, resource_types=[16])
 
 
