@@ -22,7 +22,7 @@ from pylog_spark.testing import LocalBroker, LocalBrokerError
 from tests.harness.waiting import until
 
 AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
-PASSWORD = "swordfish"  # noqa: S105  # of a broker of this test alone
+PASSWORD = "swordfish"  # of a broker of this test alone
 #: Who comes over the first listener is not asked who it is, and may do everything.
 LISTENERS = {"PLAINTEXT": "PLAINTEXT", "SECURED": "SASL_PLAINTEXT"}
 SETTINGS = {
