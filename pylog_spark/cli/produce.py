@@ -41,8 +41,8 @@ Examples:
 @click.option("--header", "-H", "headers", multiple=True, callback=named_values, metavar="NAME=VALUE",
               help="A header of every record. Repeatable.")  # fmt: skip
 @click.option("--partition", "-p", type=click.IntRange(0), help="Write to this partition only.")
-@click.option("--compression", "-z", type=click.Choice(["none", "gzip", "snappy", "lz4", "zstd"]), default="none",
-              show_default=True, help="How batches are compressed.")  # fmt: skip
+@click.option("--compression", "-z", type=click.Choice(["none", "gzip", "snappy", "lz4", "zstd"]),
+              help="How batches are compressed.  [default: none]")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON how much was written, and where.")
 @bootstrap_option
 @client_config_option
@@ -53,7 +53,7 @@ def produce(
     null_value: str | None,
     headers: list[tuple[str, str]],
     partition: int | None,
-    compression: str,
+    compression: str | None,
     as_json: bool,
     bootstrap: str,
     client_config: list[tuple[str, str]],
@@ -64,7 +64,8 @@ def produce(
     """
     if file is None and sys.stdin.isatty():
         click.echo("Type one record on each line; Ctrl-D ends.", err=True)
-    settings = client_settings(bootstrap, [("compression.type", compression), *client_config])
+    compressed = [("compression.type", compression)] if compression else []
+    settings = client_settings(bootstrap, [*compressed, *client_config])
     encoded = [(name, value.encode()) for name, value in headers]
     split = _splitter(key_separator, null_value)
     with Admin(bootstrap, client_settings(bootstrap, client_config)) as admin:

@@ -8,7 +8,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
@@ -68,8 +68,10 @@ class LocalCluster:
     racks : sequence of str, optional
         The rack of each broker.
     tls : bool
-        Have throw-away certificates that all brokers trust, in the directory ``tls``, and listeners with SSL where the setting ``listeners``
-        (as `LocalBroker` has it) does not say otherwise; brokers show each other their certificates.
+        Have throw-away certificates that all brokers trust, in the directory ``tls``, and one listener each, which is SSL, where
+        `listeners` does not say otherwise; brokers show each other their certificates.
+    listeners : mapping of str to str, optional
+        Names of each broker's listeners and their protocols, as `LocalBroker` has them.
     synced : bool
         The parameter `synced` of the cluster's own `ZooKeeper`.
     zookeeper : ZooKeeper, optional
@@ -97,6 +99,7 @@ class LocalCluster:
         *,
         racks: Iterable[str] | None = None,
         tls: bool = False,
+        listeners: Mapping[str, str] | None = None,
         synced: bool = False,
         zookeeper: ZooKeeper | None = None,
         chroot: str = "/pylog",
@@ -108,14 +111,20 @@ class LocalCluster:
         self.zookeeper = zookeeper or ZooKeeper(self.dir / "zookeeper", port=_kept_port(self.dir, 0), synced=synced)
         quick = {**_QUICK, **dict.fromkeys(_FACTORS, min(3, brokers)), **dict.fromkeys(_IN_SYNC, min(2, brokers))}
         placed = list(racks or [])
-        secure = {"tls": Certificates(self.dir / "tls").made(), "ssl_client_auth": "required"} if tls else {}
+        certificates = Certificates(self.dir / "tls").made() if tls else None
+        secure: dict[str, object] = {"ssl_client_auth": "required"} if tls else {}
+
+        def of_broker(number: int) -> dict[str, object]:
+            rack = {"broker_rack": placed[number - 1]} if placed else {}
+            return {"node_id": number, **rack, **quick, **secure, **settings}
+
         self.brokers = [
             LocalBroker(
                 self.dir / f"broker-{number}",
                 port=_kept_port(self.dir, number),
-                node_id=number,
-                **({"broker_rack": placed[number - 1]} if placed else {}),
-                **{**quick, **secure, **settings},
+                listeners=listeners,
+                tls=certificates or False,
+                **of_broker(number),
             )
             for number in range(1, brokers + 1)
         ]

@@ -127,7 +127,7 @@ def test_an_address_has_no_more_connections_than_it_may_have_and_the_log_says_so
         assert is_served(first)
         assert is_served(second)
         assert not is_served(third)
-        assert "max.connections.per.ip" in broker.logs()
+        until(lambda: "max.connections.per.ip" in broker.logs(), "the log says so")
     until(lambda: _served_again(broker), "places are given back")
 
 

@@ -179,6 +179,7 @@ def test_a_client_that_does_not_trust_the_broker_does_not_go_on(secure, tmp_path
     assert producer.flush(20) == 0
     with pytest.raises(KafkaException):
         AdminClient({**librdkafka(secure), "ssl.ca.location": other.ca, "log_level": 0}).list_topics(timeout=3)
+    until(lambda: "does not trust this broker's certificate" in secure.logs(), "the log says so")
 
 
 def test_clients_must_show_a_certificate_that_is_trusted_where_that_is_required(new_broker, tmp_path):
@@ -198,9 +199,12 @@ def test_a_certificate_of_a_stranger_is_refused_with_its_own_line(new_broker, tm
     broker, strangers = new_broker(tls=True, ssl_client_auth="requested"), Certificates(tmp_path / "other").made()
     context = ssl.create_default_context(cafile=broker.certificates.ca)
     context.load_cert_chain(strangers.store("client"))
-    with contextlib.suppress(OSError), socket.create_connection((broker.host, broker.port), timeout=20) as raw:
-        with context.wrap_socket(raw, server_hostname="localhost") as wrapped:
-            wrapped.recv(1)
+    with (
+        contextlib.suppress(OSError),
+        socket.create_connection((broker.host, broker.port), timeout=20) as raw,
+        context.wrap_socket(raw, server_hostname="localhost") as wrapped,
+    ):
+        wrapped.recv(1)
     until(lambda: "its certificate is not trusted" in broker.logs(), "the log says so")
 
 

@@ -1,5 +1,7 @@
 """``--command-config FILE``: settings of the client from a file, also those of a secured cluster."""
 
+import json
+
 import pytest
 
 from tests.harness.certificates import PASSWORD
@@ -38,6 +40,19 @@ def test_a_file_gives_settings_and_the_address_unless_the_command_line_does(pylo
         "topic", "list", "--command-config", file, "--client-config", "request.timeout.ms=x", env=nowhere
     )
     assert "request.timeout.ms must be" in overridden.stderr
+
+
+def test_how_batches_are_compressed_may_stand_in_the_file_unless_the_command_line_says_it(
+    pylog, properties, make_topic
+):
+    topic = make_topic("compressed")
+    file = properties({"compression.type": "zstd"})
+    sizes = []
+    for words in ((), ("--compression", "none")):
+        done = pylog("produce", topic, *words, "--command-config", file, "--json", stdin=f"{'x' * 100_000}\n")
+        assert done.returncode == 0, done.stderr
+        sizes.append(json.loads(done.stdout)["bytes"])
+    assert sizes[0] < 1_000 < 100_000 < sizes[1]
 
 
 @pytest.mark.parametrize(

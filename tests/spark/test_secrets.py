@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import javaproperties
 import pytest
 
 from pylog_spark.datasource import PylogDataSource
@@ -19,23 +20,35 @@ def make_topic(servers: str, new_topic: str) -> Callable[..., Topic]:
     return topic_maker(None, servers, new_topic)
 
 
+def documented_regex() -> str:
+    """The value of ``spark.sql.redaction.string.regex`` that the page for users gives, as Java reads it from a properties file."""
+    page = (Path(__file__).parents[2] / "docs" / "security-clients.md").read_text()
+    (line,) = (line for line in page.splitlines() if line.startswith("spark.sql.redaction.string.regex "))
+    return javaproperties.loads(line)["spark.sql.redaction.string.regex"]
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize("driver", ["secrets_driver", "secrets_connect"], ids=["classic", "connect"])
 def test_nothing_that_spark_shows_or_keeps_has_a_secret_in_it(
-    servers: str, make_topic: Callable[..., Topic], tmp_path: Path
+    servers: str, make_topic: Callable[..., Topic], tmp_path: Path, driver: str
 ) -> None:
     topic = make_topic()
     topic.put(["a", "b"])
     shown = tmp_path / "shown"
     shown.mkdir()
+    words = [servers, topic.name, str(shown), *([documented_regex()] if driver == "secrets_connect" else [])]
     done = subprocess.run(
-        [sys.executable, "-m", "tests.spark.secrets_driver", servers, topic.name, str(shown)],
+        [sys.executable, "-m", f"tests.spark.{driver}", *words],
         cwd=Path(__file__).parents[2], capture_output=True, text=True, timeout=280, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     (shown / "log.txt").write_text(done.stdout + done.stderr)
-    files = [path for path in shown.rglob("*") if path.is_file()]
-    assert any(path.parent.name != shown.name and path.stat().st_size for path in files), "there is no event log"
-    assert len(files) > 30
+    # What a stream keeps in its checkpoint is there, too.
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert any(path.name.startswith("events_") and path.stat().st_size for path in files), "there is no event log"
+    if driver == "secrets_driver":
+        assert len(files) > 30
+        assert any(path.parent.name == "commits" for path in files)
     telling = [path.name for path in files if PLANTED in path.read_text(errors="replace")]
     assert telling == []
     # The test sees what would be told: what is no secret is there.

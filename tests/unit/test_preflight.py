@@ -18,6 +18,7 @@ _GOOD = {
     "kcat": "exit 0",
     "mvn": "exit 0",
     "npm": "exit 0",
+    "openssl": "exit 0",
 }
 
 
@@ -55,6 +56,7 @@ def test_a_machine_that_has_all_passes_in_silence(tmp_path: Path, what: str) -> 
         ("kcat", None, "kcat is missing"),
         ("mvn", None, "Maven is missing"),
         ("npm", None, "npm is missing"),
+        ("openssl", None, "openssl is missing"),
     ],
 )
 def test_what_is_missing_or_too_old_is_named_in_one_sentence(

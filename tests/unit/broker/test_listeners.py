@@ -41,7 +41,7 @@ def test_an_advertised_port_of_0_is_the_one_that_is_bound():
 def test_a_listener_on_every_address_has_no_endpoint_of_its_own():
     found = read(listeners="0.0.0.0:9092", allow_plaintext_listeners="true")
     assert found.endpoints() == {}
-    with pytest.raises(ConfigError, match="advertised.listeners=PLAINTEXT://HOST:PORT"):
+    with pytest.raises(ConfigError, match=r"advertised.listeners=PLAINTEXT://HOST:PORT"):
         found.check_cluster()
 
 
@@ -127,7 +127,7 @@ def test_brokers_reach_each_other_with_the_certificates_of_their_listener():
 
 def test_brokers_log_in_at_each_other_as_the_listener_and_its_mechanism_say():
     given = {"listeners": "SASL_SSL://127.0.0.1:1", "sasl_mechanism_inter_broker_protocol": "SCRAM-SHA-256"}
-    with pytest.raises(ConfigError, match="listener.name.sasl_ssl.scram-sha-256.sasl.jaas.config"):
+    with pytest.raises(ConfigError, match=r"listener.name.sasl_ssl.scram-sha-256.sasl.jaas.config"):
         client(**given)
     given |= {"sasl.jaas.config": "all", "listener.name.SASL_SSL.scram-sha-256.sasl.jaas.config": "own"}
     found = client(**given)
@@ -140,7 +140,7 @@ def test_brokers_log_in_at_each_other_as_the_listener_and_its_mechanism_say():
 @pytest.mark.parametrize("host", ["0.0.0.0", "", "[::]", "192.168.0.1", "log.example"])
 def test_what_is_not_encrypted_is_served_to_other_machines_only_when_that_was_asked_for(protocol, host):
     address = f"{protocol}://{host}:9092"
-    with pytest.raises(ConfigError, match="--allow-plaintext .*allow_plaintext=True.*allow.plaintext.listeners=true"):
+    with pytest.raises(ConfigError, match=r"--allow-plaintext .*allow_plaintext=True.*allow.plaintext.listeners=true"):
         read(listeners=address, security_inter_broker_protocol=protocol)
     assert read(listeners=address, allow_plaintext_listeners="true")
 

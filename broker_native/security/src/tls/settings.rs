@@ -12,7 +12,7 @@ use rustls::crypto::aws_lc_rs;
 use super::error::TlsError;
 use crate::secret::Secret;
 
-/// Kafka's TLS settings, and two files of librdkafka's. All of them may be left out; no default but [`Default::default`]'s stands elsewhere.
+/// Kafka's TLS settings, and two files of librdkafka's. All of them may be left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TlsSettings {
     /// `ssl.protocol`: `TLSv1.2` excludes 1.3.

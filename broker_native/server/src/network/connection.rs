@@ -17,8 +17,9 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep};
 
 use super::login::{self, Said};
+use super::opening::open;
 use super::session::{Next, Session};
-use super::transport::{NotAccepted, Transport};
+use super::transport::Transport;
 use crate::call::{Later, Origin, Outcome, Reply, poll_reply};
 use crate::dispatch::dispatch;
 use crate::handlers;
@@ -30,7 +31,7 @@ use crate::quotas::table::Quota;
 use crate::shared::Shared;
 use pylog_log::loggers::NETWORK;
 use pylog_log::{debug, warn};
-use pylog_security::principal::Principal;
+use pylog_security::tls::handshake::{Side, failed_io};
 
 /// Requests of one connection that may wait for their answers; reading stops then.
 const PIPELINE_MAX: usize = 64;
@@ -122,12 +123,11 @@ struct Connection {
 pub async fn serve(stream: TcpStream, peer: SocketAddr, listener: Arc<Listener>, shared: Arc<Shared>) {
     let accepted = Instant::now();
     let Ok(local) = stream.local_addr() else { return };
-    let Some(stream) = open(stream, peer, &listener, &shared).await else { return };
+    let Some((stream, principal)) = open(stream, peer, &listener, &shared).await else { return };
     let session =
         listener.login.as_ref().map_or_else(Session::open, |rules| Session::begun(Arc::clone(rules)));
     let login_ms = shared.settings.sasl.sasl_login_deadline_ms;
     let login_deadline = accepted + Duration::from_millis(login_ms).min(NEVER);
-    let Some(principal) = principal(&stream, peer, &listener, &shared) else { return };
     let connection = CONNECTIONS.fetch_add(1, Ordering::Relaxed);
     let from = Origin { listener, principal, local, peer, connection, busy: Duration::ZERO };
     let inbox = Inbox::new(bounds(&session, &shared));
@@ -157,46 +157,6 @@ pub async fn serve(stream: TcpStream, peer: SocketAddr, listener: Arc<Listener>,
     // First what waits on it, which could acquire more.
     drop(connection);
     handlers::common::share_release::disconnected(&shared, number).await;
-}
-
-/// The connection as the listener's protocol wants it; `None` when that fails, which the log has.
-async fn open(
-    stream: TcpStream,
-    peer: SocketAddr,
-    listener: &Listener,
-    shared: &Shared,
-) -> Option<Transport> {
-    let Some(tls) = &listener.tls else { return Some(Transport::Plain(stream)) };
-    match Transport::accept(stream, peer, tls, &shared.shutdown).await {
-        Ok(transport) => Some(transport),
-        Err(NotAccepted::Ended) => {
-            debug!(target: NETWORK, client = %peer.ip(), "the connection of {peer} has ended before it was open");
-            None
-        }
-        Err(why) => {
-            shared.metrics.refused.increment();
-            warn!(target: NETWORK, client = %peer.ip(), "closed the connection of {peer} to the listener {listener}: {why}");
-            None
-        }
-    }
-}
-
-/// Who the client is by its certificate; anonymous without one, and before a login. `None`: no rule is for its name, which the log has.
-fn principal(
-    stream: &Transport,
-    peer: SocketAddr,
-    listener: &Listener,
-    shared: &Shared,
-) -> Option<Arc<Principal>> {
-    let found = match (&listener.tls, &listener.login) {
-        (Some(tls), None) => tls.principal(stream.peer_certificates()),
-        _ => Ok(Principal::anonymous()),
-    };
-    if let Err(why) = &found {
-        shared.metrics.refused.increment();
-        warn!(target: NETWORK, client = %peer.ip(), "closed the connection of {peer} to the listener {listener}: {why}");
-    }
-    found.ok().map(Arc::new)
 }
 
 impl Connection {
@@ -544,6 +504,12 @@ impl Connection {
                 self.shared.metrics.refused.increment();
                 warn!(target: NETWORK, %client, "closed the connection of {peer}: {why}");
             }
+            // TLS fails behind the handshake, too: so a client says that it does not trust the certificate.
+            End::Io(error) if is_of_tls(error) => {
+                self.shared.metrics.refused.increment();
+                let (listener, why) = (&self.from.listener, failed_io(&peer.to_string(), Side::Broker, error));
+                warn!(target: NETWORK, %client, "closed the connection of {peer} to the listener {listener}: {why}");
+            }
             // A peer that went away is no news; a segment file that cannot be read is.
             End::Io(error) if is_peer(error) => {
                 debug!(target: NETWORK, %client, "lost the connection of {peer}: {error}");
@@ -578,6 +544,10 @@ async fn given_up(shared: &Shared, timeout: Duration) {
         () = tokio::time::sleep(timeout) => {}
         () = stopped => {}
     }
+}
+
+fn is_of_tls(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>())
 }
 
 fn is_peer(error: &io::Error) -> bool {

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`listener`] | accepts |
 //! | [`limits`] | how many connections there may be |
+//! | [`opening`] | a connection before its first request |
 //! | [`transport`] | a connection's bytes, plain or over TLS |
 //! | [`descriptors`] | file descriptors that are not for connections |
 //! | [`session`] | the states of a connection before its requests are served. Pure |
@@ -14,5 +15,6 @@ pub mod descriptors;
 pub mod limits;
 pub mod listener;
 pub mod login;
+pub mod opening;
 pub mod session;
 pub mod transport;
