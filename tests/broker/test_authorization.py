@@ -22,7 +22,7 @@ from pylog_spark.testing import LocalBroker, LocalBrokerError
 from tests.harness.waiting import until
 
 AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
-PASSWORD = "swordfish"  # noqa: S105  # of a broker of this test alone
+PASSWORD = "swordfish"  # of a broker of this test alone
 #: Who comes over the first listener is not asked who it is, and may do everything.
 LISTENERS = {"PLAINTEXT": "PLAINTEXT", "SECURED": "SASL_PLAINTEXT"}
 SETTINGS = {
@@ -55,9 +55,7 @@ def as_user(broker, user, **more):
 def acl(operation, resource, name, principal="User:alice", *, prefixed=False, deny=False):
     pattern = ResourcePatternType.PREFIXED if prefixed else ResourcePatternType.LITERAL
     permission = AclPermissionType.DENY if deny else AclPermissionType.ALLOW
-    return AclBinding(
-        ResourceType[resource], name, pattern, principal, "*", AclOperation[operation], permission
-    )
+    return AclBinding(ResourceType[resource], name, pattern, principal, "*", AclOperation[operation], permission)
 
 
 def allow(broker, *acls):

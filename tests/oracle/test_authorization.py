@@ -6,11 +6,17 @@ others. The client is `User:ANONYMOUS` on both sides. Texts and the order of ans
 
 import json
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
-from confluent_kafka.admin import AclBinding, AclBindingFilter, AclOperation, AclPermissionType, AdminClient
-from confluent_kafka.admin import ResourcePatternType, ResourceType
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
 
 from pylog_spark.broker import start_broker
 from pylog_spark.broker.process import Broker

@@ -3,8 +3,7 @@ use std::fmt;
 
 use serde::Deserialize;
 
-use super::filter::{ANY, MATCH};
-use super::{CLUSTER_NAME, Operation, PatternType, Permission, ResourceType, UnknownName};
+use super::{ANY, CLUSTER_NAME, MATCH, Operation, PatternType, Permission, ResourceType, UnknownName};
 
 /// The resources that an ACL is about.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]

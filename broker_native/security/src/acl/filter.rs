@@ -1,10 +1,5 @@
 //! Which ACLs a request means: Kafka's `AclBindingFilter`.
-use super::{AclBinding, Operation, Pattern, PatternType, Permission, ResourceType, WILDCARD};
-
-/// The number on the wire of "any", in every enumeration.
-pub const ANY: i8 = 1;
-/// The number on the wire of the patterns that match a name.
-pub const MATCH: i8 = 2;
+use super::{ANY, AclBinding, MATCH, Operation, Pattern, PatternType, Permission, ResourceType, WILDCARD};
 
 /// The patterns that a filter means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

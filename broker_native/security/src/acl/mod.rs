@@ -31,6 +31,11 @@ pub const WILDCARD: &str = "*";
 /// The name of the only resource of type CLUSTER.
 pub const CLUSTER_NAME: &str = "kafka-cluster";
 
+/// The number on the wire of "any", in every enumeration: only a filter has it.
+pub const ANY: i8 = 1;
+/// The number on the wire of the patterns that match a name: only a filter has it.
+pub const MATCH: i8 = 2;
+
 /// A name that is none of those that a type has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{name:?} is no {kind} of an ACL: use {known}")]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::filter::{ANY, MATCH, PatternTypeFilter};
+use super::filter::PatternTypeFilter;
 use super::policy::super_users;
 use super::rules::Verdict;
 use super::*;

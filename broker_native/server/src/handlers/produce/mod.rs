@@ -26,6 +26,7 @@ use self::leaders::{add_current_leaders, next_leader};
 use self::look::{AT_ONCE_BYTES, Batches, Looked, is_denied, max_bytes};
 use self::verify::{CoordinatorQuestion, MAX_QUESTIONS, TransactionCheck, ask, unverified};
 use super::common::lookup::led;
+use crate::authorization::table::PRODUCE_TRANSACTION;
 use crate::call::{Call, Outcome, Reply, guarded_now};
 use crate::errors::{of_batch, of_storage_logged};
 use crate::io::frames::Frame;
@@ -79,7 +80,7 @@ pub fn handle(call: Call, mut request: ProduceRequest, frame: &mut Frame) -> Out
         }
     });
     if is_denied {
-        let response = rights::all_denied(&batches.request);
+        let response = all_denied(&batches.request);
         return finish(call, &batches.request, Some(Done { response, pending: Vec::new() }));
     }
     match slow {
@@ -91,6 +92,22 @@ pub fn handle(call: Call, mut request: ProduceRequest, frame: &mut Frame) -> Out
             finish(call, &batches.request, done)
         }
     }
+}
+
+/// The answer about a transaction that the client may not write in.
+fn all_denied(request: &ProduceRequest) -> ProduceResponse {
+    let error = PRODUCE_TRANSACTION.error();
+    let refusal = || Err((error, error.sentence().to_owned()));
+    let responses = request.topic_data.iter().map(|topic| TopicProduceResponse {
+        name: topic.name.clone(),
+        topic_id: topic.topic_id,
+        partition_responses: topic
+            .partition_data
+            .iter()
+            .map(|data| answered(data.index, refusal()))
+            .collect(),
+    });
+    ProduceResponse { responses: responses.collect(), ..Default::default() }
 }
 
 /// As [`handle`] for batches that take long to look at.

@@ -1,5 +1,4 @@
 //! What a producer may write to.
-use super::answered;
 use super::look::Batches;
 use super::verify::transactional;
 use crate::authorization::table::{PRODUCE_INTERNAL, PRODUCE_TOPIC, PRODUCE_TRANSACTION};
@@ -7,8 +6,7 @@ use crate::call::Call;
 use crate::handlers::common::lookup::may_topic;
 use crate::state::topics::Topic;
 use pylog_wire::ErrorCode;
-use pylog_wire::messages::produce::TopicProduceResponse;
-use pylog_wire::messages::{ProduceRequest, ProduceResponse};
+use pylog_wire::messages::ProduceRequest;
 
 /// As in Kafka, a client with this name may write into internal topics.
 const ADMIN_CLIENT: &str = "__admin_client";
@@ -31,21 +29,6 @@ pub fn is_transaction_denied(call: &Call, batches: &Batches, bytes: &[u8]) -> bo
     let is_transactional = ranges.any(|range| bytes.get(range.clone()).and_then(transactional).is_some());
     let id = batches.request.transactional_id.as_deref();
     is_transactional && id.is_none_or(|id| !call.may(&PRODUCE_TRANSACTION, id))
-}
-
-/// The same error for everything that is asked.
-pub fn all_denied(request: &ProduceRequest) -> ProduceResponse {
-    let error = PRODUCE_TRANSACTION.error();
-    let responses = request.topic_data.iter().map(|topic| TopicProduceResponse {
-        name: topic.name.clone(),
-        topic_id: topic.topic_id,
-        partition_responses: topic
-            .partition_data
-            .iter()
-            .map(|data| answered(data.index, Err((error, error.sentence().to_owned()))))
-            .collect(),
-    });
-    ProduceResponse { responses: responses.collect(), ..Default::default() }
 }
 
 /// Whether the client may write to the topic itself, which may be an internal one.
