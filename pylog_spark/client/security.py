@@ -74,8 +74,10 @@ class SecurityAdmin(Requests):
         )
 
     def describe_acls(self, wanted: AclBindingFilter = EVERY_ACL) -> list[AclBinding]:
-        """List the ACLs that `wanted` lets through. Raises `LogError` when the brokers refuse to show them."""
-        return self._request(AclBinding, "describe_acls", filter=dataclasses.asdict(wanted))
+        """List the ACLs that `wanted` lets through, sorted by resource. Raises `LogError` when the brokers refuse to show them."""
+        return sorted(
+            self._request(AclBinding, "describe_acls", filter=dataclasses.asdict(wanted)), key=dataclasses.astuple
+        )
 
     def create_acls(self, acls: Sequence[AclBinding]) -> list[CreateAclResult]:
         """Create ACLs; a result for each, in order. One that is there already is no error."""

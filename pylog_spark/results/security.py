@@ -66,9 +66,18 @@ class AclBinding:
 
 @dataclass(frozen=True, slots=True)
 class AclBindingFilter:
-    """Which ACLs: the fields of `AclBinding`; None and ``ANY`` let all through.
+    """Which ACLs; None and ``ANY`` let all through.
 
-    The pattern type ``MATCH`` means all that concern the resource of this name: literal, prefixed, and for all.
+    Attributes
+    ----------
+    resource_type, resource_name : str, str or None
+        As in `AclBinding`.
+    pattern_type : str
+        As in `AclBinding`, or ``MATCH``: all that concern the resource of this name, literal, prefixed, and for all.
+    principal, host : str or None
+        As in `AclBinding`.
+    operation, permission : str
+        As in `AclBinding`.
     """
 
     resource_type: str = "ANY"
@@ -82,7 +91,13 @@ class AclBindingFilter:
 
 @dataclass(frozen=True, slots=True)
 class CreateAclResult:
-    """What became of an ACL to create: `error` and `message` are None, or Kafka's name of the error and its sentence."""
+    """What became of an ACL to create.
+
+    Attributes
+    ----------
+    error, message : str or None
+        Kafka's name of the error, and its sentence; None without an error.
+    """
 
     error: str | None
     message: str | None
