@@ -69,6 +69,11 @@ class OneOf:
     words: tuple[str, ...]
     why: str = ""
 
+    def spelled(self, given: tuple[str, ...]) -> tuple[str, ...]:
+        """The words that are meant, whatever their case; one that is none stays as it is."""
+        words = {word.lower(): word for word in self.words}
+        return tuple(words.get(word.lower(), word) for word in given)
+
     def accepts(self, value: Value) -> bool:
         if isinstance(value, tuple):
             return bool(value) and all(word in self.words for word in value)
@@ -155,6 +160,8 @@ class Setting:
             value = _convert(self.type, text)
         except ValueError:
             raise ConfigError(f"{self.name}={text} is refused: it must be {_an(self.type)}{self._range()}.") from None
+        if isinstance(value, tuple) and isinstance(self.valid, OneOf):
+            value = self.valid.spelled(value)
         bound = _BOUNDS.get(self.type)
         if bound is not None and isinstance(value, int) and not -bound - 1 <= value <= bound:
             raise ConfigError(f"{self.name}={text} is refused: it does not fit {_an(self.type)}.")
@@ -222,7 +229,7 @@ def _convert(kind: Type, text: str) -> Value:
             raise ValueError(text)
         return int(text)
     if kind is Type.LIST:
-        return tuple(word.strip().lower() for word in text.split(",") if word.strip())
+        return tuple(word.strip() for word in text.split(",") if word.strip())
     return text
 
 
