@@ -54,6 +54,19 @@ fn both_sides_write_the_messages_of_the_rfcs_example() {
 }
 
 #[test]
+fn the_nonce_may_have_the_clients_in_front_twice_as_older_librdkafkas_write_it() {
+    let hash = Hash::Sha256;
+    let server = server(hash, &client(hash, "pencil").first(), true);
+    let salted = hash.salted(&Secret::new("pencil"), &STANDARD.decode(SALT).unwrap(), NonZeroU32::new(4_096).unwrap());
+    let mut last = ClientFinal::new("n,,", &format!("{CLIENT_NONCE}{BOTH}"));
+    let told = String::from_utf8(server.challenge()).unwrap();
+    let signed = format!("n=user,r={CLIENT_NONCE},{told},{}", last.without_proof);
+    let key = client_key(hash, &salted);
+    last.proof = xor(&key, &hash.hmac(&hash.digest(&key), signed.as_bytes()));
+    assert!(server.finish(&last.encode()).is_ok());
+}
+
+#[test]
 fn a_wrong_password_or_a_made_up_user_never_gets_in() {
     let mut wrong = client(Hash::Sha256, "pencils");
     let known = server(Hash::Sha256, &wrong.first(), true);
