@@ -116,7 +116,7 @@ def source_of(broker: BrokerConfig) -> Source | None:
     try:
         parts = urlsplit(url)
         known = (
-            (parts.scheme == "file" and parts.path and not parts.netloc)
+            (parts.scheme == "file" and parts.path.startswith("/") and not parts.netloc)
             or (parts.scheme == "https" and parts.hostname)
             or (parts.scheme == "http" and parts.hostname and is_loopback(parts.hostname))
         )

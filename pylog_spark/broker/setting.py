@@ -69,14 +69,15 @@ class OneOf:
     words: tuple[str, ...]
     why: str = ""
 
+    def spelled(self, given: tuple[str, ...]) -> tuple[str, ...]:
+        """The words that are meant, whatever their case; one that is none stays as it is."""
+        words = {word.lower(): word for word in self.words}
+        return tuple(words.get(word.lower(), word) for word in given)
+
     def accepts(self, value: Value) -> bool:
         if isinstance(value, tuple):
             return bool(value) and all(word in self.words for word in value)
         return value in self.words
-
-    def known(self, word: str) -> str:
-        """The word that `word` is in upper or lower case; `word` itself when it is none."""
-        return next((known for known in self.words if known.lower() == word.lower()), word)
 
     def __str__(self) -> str:
         text = f"one of {', '.join(self.words)}" if len(self.words) > 1 else f"{self.words[0]}"
@@ -160,7 +161,7 @@ class Setting:
         except ValueError:
             raise ConfigError(f"{self.name}={text} is refused: it must be {_an(self.type)}{self._range()}.") from None
         if isinstance(value, tuple) and isinstance(self.valid, OneOf):
-            value = tuple(map(self.valid.known, value))
+            value = self.valid.spelled(value)
         bound = _BOUNDS.get(self.type)
         if bound is not None and isinstance(value, int) and not -bound - 1 <= value <= bound:
             raise ConfigError(f"{self.name}={text} is refused: it does not fit {_an(self.type)}.")

@@ -55,7 +55,7 @@ pub mod listener {
             /// By which mechanisms clients may log in: SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER and PLAIN. PLAIN is
             /// offered only where TLS protects it (SASL_SSL); it uses the passwords of SCRAM's users.
             "sasl.enabled.mechanisms" LIST sasl_enabled_mechanisms: String = "SCRAM-SHA-256,SCRAM-SHA-512".to_owned(),
-                one_of(&["SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "PLAIN"], "Kerberos (GSSAPI) is not supported."),
+                one_of(&["SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "PLAIN"], "Kerberos (GSSAPI) is not supported"),
                 per_listener();
         }
     }
