@@ -49,9 +49,9 @@ fn a_broker_without_the_listener_of_the_client_is_hidden_and_what_it_leads_has_n
 #[test]
 fn a_listener_spec_is_read_from_json_and_an_unknown_protocol_is_refused() {
     let json = |protocol: &str| {
-        let settings: serde_json::Map<_, _> = pylog_settings::listener::Settings::rows()
+        let settings: serde_json::Map<_, _> = pylog_settings::tables::broker()
             .into_iter()
-            .filter(|row| row.setting.field.is_some())
+            .filter(|row| row.setting.per_listener && row.setting.field.is_some())
             .map(|row| (row.setting.name.to_owned(), row.default))
             .collect();
         serde_json::json!({
