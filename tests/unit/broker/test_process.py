@@ -38,6 +38,9 @@ class FakeNativeBroker:
         self.refused = 0
         self.made.append(self)
 
+    def apply_jwks(self, jwks_json):
+        pass
+
     def apply_security(self, security_json):
         self.security = json.loads(security_json)
 
