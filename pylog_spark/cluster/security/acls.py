@@ -77,12 +77,14 @@ def create(known: Known, wanted: Sequence[Acl], limits: Limits) -> tuple[list[Re
 
     One that is there already is no error and changes nothing.
     """
-    entries = {pattern: set(acls.entries) for pattern, acls in known.items()}
-    count = sum(map(len, entries.values()))
+    entries: dict[Pattern, set[Entry]] = {}
+    count = sum(len(acls.entries) for acls in known.values())
     changed: dict[Pattern, None] = {}
     refusals: list[Refusal | None] = []
     for acl in wanted:
-        there = entries.setdefault(acl.pattern, set())
+        there = entries.get(acl.pattern)
+        if there is None:
+            there = entries[acl.pattern] = set(known[acl.pattern].entries if acl.pattern in known else ())
         refused = None if acl.entry in there else _refused(acl, limits) or _no_room(count, limits)
         refusals.append(refused)
         if refused is None and acl.entry not in there:
