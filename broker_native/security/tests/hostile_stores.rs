@@ -44,7 +44,11 @@ static ALLOCATOR: Counting = Counting;
 fn cost(path: &Path, bytes: &[u8]) -> usize {
     fs::write(path, bytes).expect("a temporary file");
     let location = path.to_str().map(str::to_owned);
-    let settings = TlsSettings { keystore_location: location.clone(), truststore_location: location, ..TlsSettings::default() };
+    let settings = TlsSettings {
+        keystore_location: location.clone(),
+        truststore_location: location,
+        ..TlsSettings::default()
+    };
     let before = ALLOCATED_BYTES.get();
     let _ = Identity::read(&settings, &mut Files::new());
     let _ = Trust::read(&settings, &mut Files::new());
@@ -64,7 +68,8 @@ fn lengths_and_counts_that_lie_do_not_allocate() {
         &[0x83, 0xff, 0xff, 0xff],
     ];
     for name in ["java17-trust.jks", "java17-ec.jks", "java17-trust-open.p12", "openssl-open.p12"] {
-        let whole = fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)).expect("a fixture");
+        let whole = fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name))
+            .expect("a fixture");
         for position in 0..whole.len() {
             for lie in lies {
                 let mut bytes = whole.clone();

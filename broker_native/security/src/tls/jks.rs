@@ -16,9 +16,9 @@ use aws_lc_rs::digest::{Context, SHA1_FOR_LEGACY_USE_ONLY as SHA1};
 use rustls::pki_types::CertificateDer;
 use zeroize::Zeroizing;
 
+use super::contents::{Contents, KeyEntry, MAX_ENTRIES, Protected};
 use super::der::{Elements, OCTET_STRING, OID};
 use super::error::StoreError;
-use super::contents::{Contents, KeyEntry, MAX_ENTRIES, Protected};
 
 const MAGIC: &[u8] = &[0xfe, 0xed, 0xfe, 0xed];
 const WHITENER: &[u8] = b"Mighty Aphrodite";

@@ -14,11 +14,11 @@ use rustls::sign::CertifiedKey;
 use zeroize::Zeroize;
 
 use super::certificate::Summary;
+use super::contents::{Contents, KeyEntry, MAX_CHAIN};
 use super::error::{Place, StoreError, TlsError};
 use super::files::Files;
 use super::pbe::Budget;
 use super::settings::TlsSettings;
-use super::contents::{Contents, KeyEntry, MAX_CHAIN};
 use super::store::{self, StoreType};
 use crate::secret::Secret;
 
@@ -214,10 +214,7 @@ fn the_key(
     }
 }
 
-fn open(
-    entry: &KeyEntry,
-    password: &Option<Secret>,
-) -> Result<PrivateKeyDer<'static>, StoreError> {
+fn open(entry: &KeyEntry, password: &Option<Secret>) -> Result<PrivateKeyDer<'static>, StoreError> {
     let passwords: Vec<_> = password.iter().map(Secret::reveal).collect();
     store::open_key(entry, &passwords, &mut Budget::new())
 }

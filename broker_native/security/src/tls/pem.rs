@@ -8,8 +8,8 @@ use base64::engine::general_purpose::STANDARD;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use zeroize::Zeroizing;
 
-use super::error::StoreError;
 use super::contents::{Contents, KeyEntry, MAX_ENTRIES, Protected};
+use super::error::StoreError;
 
 const BEGIN: &[u8] = b"-----BEGIN ";
 const END: &[u8] = b"-----END ";

@@ -15,10 +15,10 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use zeroize::Zeroizing;
 
 use super::certificate;
+use super::contents::{Contents, KeyEntry, MAX_CHAIN, MAX_ENTRIES, Protected};
 use super::der::{CONTEXT_0, CONTEXT_0_BYTES, Elements, INTEGER, OCTET_STRING, OID, SEQUENCE, SET};
 use super::error::StoreError;
 use super::pbe::{self, Budget, Hash, Password, Purpose};
-use super::contents::{Contents, KeyEntry, MAX_CHAIN, MAX_ENTRIES, Protected};
 
 const DATA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x07, 0x01];
 const ENCRYPTED_DATA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x07, 0x06];

@@ -507,7 +507,8 @@ impl Connection {
             // TLS fails behind the handshake, too: so a client says that it does not trust the certificate.
             End::Io(error) if is_of_tls(error) => {
                 self.shared.metrics.refused.increment();
-                let (listener, why) = (&self.from.listener, failed_io(&peer.to_string(), Side::Broker, error));
+                let (listener, why) =
+                    (&self.from.listener, failed_io(&peer.to_string(), Side::Broker, error));
                 warn!(target: NETWORK, %client, "closed the connection of {peer} to the listener {listener}: {why}");
             }
             // A peer that went away is no news; a segment file that cannot be read is.

@@ -23,13 +23,16 @@ const PKCS12: [&str; 9] = [
     "openssl-open.p12",
     "openssl-sha384.p12",
 ];
-const PEM: [&str; 6] = ["rsa-aes256.key", "rsa-v1-3des.key", "rsa-pkcs1.key", "rsa-pkcs1-aes.key", "ec.crt", "ec-sec1.key"];
+const PEM: [&str; 6] =
+    ["rsa-aes256.key", "rsa-v1-3des.key", "rsa-pkcs1.key", "rsa-pkcs1-aes.key", "ec.crt", "ec-sec1.key"];
 
 /// Reads a store, and every key in it.
 fn read(bytes: &[u8], password: Option<&str>) {
     let mut budget = Budget::of(ROUNDS);
     if let Ok(contents) = store::read(bytes, None, password, &mut budget) {
-        let bytes_of = |certificates: &[rustls::pki_types::CertificateDer<'_>]| certificates.iter().map(|one| one.len()).sum::<usize>();
+        let bytes_of = |certificates: &[rustls::pki_types::CertificateDer<'_>]| {
+            certificates.iter().map(|one| one.len()).sum::<usize>()
+        };
         assert!(bytes_of(&contents.certificates) <= bytes.len());
         for key in &contents.keys {
             let _ = store::open_key(key, &["changeit", "keypass"], &mut budget);
@@ -39,7 +42,13 @@ fn read(bytes: &[u8], password: Option<&str>) {
 }
 
 /// A store of `names` with bytes overwritten, a piece taken out and the rest cut off.
-fn damaged(names: &[&str], which: usize, places: &[(usize, u8)], piece: (usize, usize), cut: Option<usize>) -> Vec<u8> {
+fn damaged(
+    names: &[&str],
+    which: usize,
+    places: &[(usize, u8)],
+    piece: (usize, usize),
+    cut: Option<usize>,
+) -> Vec<u8> {
     let mut bytes = std::fs::read(fixture(names[which % names.len()])).unwrap();
     for (at, byte) in places {
         let at = at % bytes.len();
@@ -126,8 +135,14 @@ fn stores_that_would_take_minutes_are_refused_at_once() {
     assert_eq!(bytes[at..], [0x02, 0x02, 0x27, 0x10]);
     bytes[at + 2..].copy_from_slice(&[0x7f, 0xff]);
     let mut budget = Budget::of(30_000);
-    assert!(matches!(store::read(&bytes, None, Some("changeit"), &mut budget), Err(StoreError::TooMuchWork(_))));
+    assert!(matches!(
+        store::read(&bytes, None, Some("changeit"), &mut budget),
+        Err(StoreError::TooMuchWork(_))
+    ));
     let key = std::fs::read(fixture("openssl-rounds.p12")).unwrap();
     let mut budget = Budget::of(1_000_000);
-    assert!(matches!(store::read(&key, None, Some("changeit"), &mut budget), Err(StoreError::TooMuchWork(_))));
+    assert!(matches!(
+        store::read(&key, None, Some("changeit"), &mut budget),
+        Err(StoreError::TooMuchWork(_))
+    ));
 }

@@ -60,7 +60,8 @@ fn a_client_of_tls_1_1_is_refused() {
 #[test]
 fn a_client_without_tls_is_told_what_the_listener_speaks() {
     // The first bytes of Kafka's ApiVersions request.
-    let said = answer(&[0, 0, 0, 20, 0, 18, 0, 3, 0, 0, 0, 1, 0, 4, b't', b'e', b's', b't', 0, 1, b'a', 1, b'b', 0]);
+    let said =
+        answer(&[0, 0, 0, 20, 0, 18, 0, 3, 0, 0, 0, 1, 0, 4, b't', b'e', b's', b't', 0, 1, b'a', 1, b'b', 0]);
     assert_eq!(
         said,
         "TLS with 127.0.0.1 failed: it does not speak TLS, as this listener demands: set its security.protocol to SSL or SASL_SSL"
@@ -75,7 +76,8 @@ fn a_certificate_of_another_host_is_refused_unless_names_are_not_checked() {
     let failure = connect(&client(ca.certificate()), &broker).unwrap_err();
     assert!(failure.client.contains("its certificate is not for broker.test, only for"), "{failure:?}");
     assert!(failure.client.contains("other.test"), "{failure:?}");
-    let unchecked = TlsSettings { endpoint_identification_algorithm: Some(String::new()), ..client(ca.certificate()) };
+    let unchecked =
+        TlsSettings { endpoint_identification_algorithm: Some(String::new()), ..client(ca.certificate()) };
     connect(&unchecked, &broker).unwrap();
     // The chain is verified all the same.
     let unchecked = trusting(unchecked, authority("another").certificate());
@@ -108,13 +110,28 @@ fn certificates_that_cannot_be_trusted_are_refused_with_the_reason() {
     let dates = |not_before, not_after| Wanted { not_before, not_after, ..wanted("broker", Usage::Server) };
     for (issued, client_says, broker_says) in [
         (authority("ca").issue(&wanted("broker", Usage::Server)), "its certificate", "refused"),
-        (authority("x").issue(&wanted("broker", Usage::Server)), "put the certificate of what issued it into", "issued it is not in"),
-        (ca.issue(&dates(now() - DAY, now() - 60)), "its certificate expired on 20", "has expired, or is not valid yet"),
-        (ca.issue(&dates(now() + 600, now() + DAY)), "is not valid before 20", "has expired, or is not valid yet"),
+        (
+            authority("x").issue(&wanted("broker", Usage::Server)),
+            "put the certificate of what issued it into",
+            "issued it is not in",
+        ),
+        (
+            ca.issue(&dates(now() - DAY, now() - 60)),
+            "its certificate expired on 20",
+            "has expired, or is not valid yet",
+        ),
+        (
+            ca.issue(&dates(now() + 600, now() + DAY)),
+            "is not valid before 20",
+            "has expired, or is not valid yet",
+        ),
         (self_signed(&wanted("broker", Usage::Server)), "not trusted", "what issued it is not in"),
         (ca.issue(&wanted("broker", Usage::Client)).map(|issued| issued), "extended key usage", "refused"),
     ] {
-        let unchecked = TlsSettings { endpoint_identification_algorithm: Some(String::new()), ..client(ca.certificate()) };
+        let unchecked = TlsSettings {
+            endpoint_identification_algorithm: Some(String::new()),
+            ..client(ca.certificate())
+        };
         let failure = connect(&unchecked, &broker(&issued.unwrap())).unwrap_err();
         assert!(failure.client.contains(client_says), "{client_says}: {failure:?}");
         assert!(failure.broker.contains(broker_says), "{broker_says}: {failure:?}");
@@ -143,11 +160,14 @@ fn a_client_shows_its_certificate_and_the_rules_say_who_it_is() {
     let issued = ca.issue(&wanted("broker", Usage::Both)).unwrap();
     let alice = ca.issue(&wanted("Alice", Usage::Client)).unwrap();
     for names in [&["TLSv1.2"], &["TLSv1.3"]] {
-        let broker = ServerTls::new(trusting(showing(&issued), ca.certificate()), ClientAuth::Required).unwrap();
+        let broker =
+            ServerTls::new(trusting(showing(&issued), ca.certificate()), ClientAuth::Required).unwrap();
         let mutual = versions(trusting(showing(&alice), ca.certificate()), names);
         let link = connect(&mutual, &broker).unwrap();
         let chain = link.broker.peer_certificates().unwrap();
-        let principal = |rules: &str| peer_principal(chain, &MappingRules::parse(rules).unwrap()).map(|found| found.to_string());
+        let principal = |rules: &str| {
+            peer_principal(chain, &MappingRules::parse(rules).unwrap()).map(|found| found.to_string())
+        };
         assert_eq!(principal("DEFAULT").unwrap(), "User:CN=Alice");
         assert_eq!(principal("RULE:CN=(.*)/$1/L").unwrap(), "User:alice");
         let error = principal("RULE:O=(.*)/$1/").unwrap_err().to_string();
@@ -166,7 +186,10 @@ fn who_shows_no_certificate_is_served_when_one_is_requested_and_refused_when_it_
     let broker = ServerTls::new(settings, ClientAuth::Required).unwrap();
     let failure = connect(&client(ca.certificate()), &broker).unwrap_err();
     assert!(failure.client.ends_with("it demands a certificate: set ssl.keystore.location"), "{failure:?}");
-    assert!(failure.broker.ends_with("it showed no certificate, and ssl.client.auth is required"), "{failure:?}");
+    assert!(
+        failure.broker.ends_with("it showed no certificate, and ssl.client.auth is required"),
+        "{failure:?}"
+    );
 }
 
 #[test]
@@ -176,13 +199,30 @@ fn certificates_of_clients_are_judged_as_those_of_brokers() {
     for auth in [ClientAuth::Requested, ClientAuth::Required] {
         let broker = ServerTls::new(settings.clone(), auth).unwrap();
         for (issued, client_says, broker_says) in [
-            (ca.issue(&Wanted { not_after: now() - 60, ..wanted("c", Usage::Client) }), "has expired", "expired on 20"),
-            (ca.issue(&Wanted { not_before: now() + 600, ..wanted("c", Usage::Client) }), "not valid yet", "not valid before 20"),
-            (authority("x").issue(&wanted("c", Usage::Client)), "is not in the broker's trust store", "not trusted"),
+            (
+                ca.issue(&Wanted { not_after: now() - 60, ..wanted("c", Usage::Client) }),
+                "has expired",
+                "expired on 20",
+            ),
+            (
+                ca.issue(&Wanted { not_before: now() + 600, ..wanted("c", Usage::Client) }),
+                "not valid yet",
+                "not valid before 20",
+            ),
+            (
+                authority("x").issue(&wanted("c", Usage::Client)),
+                "is not in the broker's trust store",
+                "not trusted",
+            ),
             (self_signed(&wanted("c", Usage::Client)), "is not in the broker's trust store", "not trusted"),
-            (ca.issue(&wanted("c", Usage::Server)), "refused the certificate of this client", "extended key usage"),
+            (
+                ca.issue(&wanted("c", Usage::Server)),
+                "refused the certificate of this client",
+                "extended key usage",
+            ),
         ] {
-            let failure = connect(&trusting(showing(&issued.unwrap()), ca.certificate()), &broker).unwrap_err();
+            let failure =
+                connect(&trusting(showing(&issued.unwrap()), ca.certificate()), &broker).unwrap_err();
             assert!(failure.client.contains(client_says), "{client_says}: {failure:?}");
             assert!(failure.broker.contains(broker_says), "{broker_says}: {failure:?}");
         }
@@ -201,13 +241,20 @@ fn a_client_whose_own_certificate_the_broker_trusts_itself_is_let_in() {
 #[test]
 fn settings_that_do_not_fit_together_are_refused_with_what_to_do() {
     let ca = authority("ca");
-    let (one, two) = (ca.issue(&wanted("a", Usage::Any)).unwrap(), ca.issue(&wanted("b", Usage::Any)).unwrap());
+    let (one, two) =
+        (ca.issue(&wanted("a", Usage::Any)).unwrap(), ca.issue(&wanted("b", Usage::Any)).unwrap());
     let secret = |text: &str| Some(Secret::new(text));
     let plain = || trusting(showing(&one), ca.certificate());
     for (settings, part) in [
-        (TlsSettings { keystore_key: Some(two.key.clone()), ..plain() }, "does not belong to its first certificate"),
+        (
+            TlsSettings { keystore_key: Some(two.key.clone()), ..plain() },
+            "does not belong to its first certificate",
+        ),
         (TlsSettings { keystore_key: secret(&one.certificate), ..plain() }, "has no private key"),
-        (TlsSettings { keystore_certificate_chain: Some(one.key.reveal().into()), ..plain() }, "has no certificate"),
+        (
+            TlsSettings { keystore_certificate_chain: Some(one.key.reveal().into()), ..plain() },
+            "has no certificate",
+        ),
         (TlsSettings { keystore_key: None, ..plain() }, "belong together: set both"),
         (TlsSettings { keystore_password: secret("hunter2"), ..plain() }, "has no password of its own"),
         (TlsSettings { truststore_password: secret("hunter2"), ..plain() }, "has no password of its own"),
@@ -215,9 +262,18 @@ fn settings_that_do_not_fit_together_are_refused_with_what_to_do() {
         (TlsSettings { truststore_location: Some("/x".into()), ..plain() }, "exclude each other"),
         (TlsSettings { keystore_type: Some("JKS".into()), ..plain() }, "set ssl.keystore.type to PEM"),
         (TlsSettings { truststore_type: Some("BKS".into()), ..plain() }, "use PEM, JKS or PKCS12"),
-        (TlsSettings { truststore_certificates: Some("x".into()), ..plain() }, "is said to be PEM, and is not"),
-        (TlsSettings { truststore_certificates: Some(one.key.reveal().into()), ..plain() }, "has no certificate"),
-        (TlsSettings { keystore_password: secret("hunter2"), ..client(ca.certificate()) }, "set ssl.keystore.location"),
+        (
+            TlsSettings { truststore_certificates: Some("x".into()), ..plain() },
+            "is said to be PEM, and is not",
+        ),
+        (
+            TlsSettings { truststore_certificates: Some(one.key.reveal().into()), ..plain() },
+            "has no certificate",
+        ),
+        (
+            TlsSettings { keystore_password: secret("hunter2"), ..client(ca.certificate()) },
+            "set ssl.keystore.location",
+        ),
         (TlsSettings { key_location: Some("/x".into()), ..client(ca.certificate()) }, "set both"),
     ] {
         let error = client_config(&settings).unwrap_err().to_string();

@@ -22,7 +22,8 @@ pub fn authority(name: &str) -> Authority {
 }
 
 pub fn wanted(name: &str, usage: Usage) -> Wanted {
-    let hosts = if usage == Usage::Client { vec![] } else { vec![HOST.into(), "127.0.0.1".into(), "::1".into()] };
+    let hosts =
+        if usage == Usage::Client { vec![] } else { vec![HOST.into(), "127.0.0.1".into(), "::1".into()] };
     Wanted { common_name: name.into(), hosts, not_before: now() - DAY, not_after: now() + DAY, usage }
 }
 

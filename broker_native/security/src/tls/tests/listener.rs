@@ -16,7 +16,11 @@ fn write(folder: &Path, issued: &Issued, ca: &Authority) {
 
 fn listener(folder: &Path, auth: ClientAuth) -> ServerTls {
     let path = |name: &str| Some(folder.join(name).to_str().unwrap().to_owned());
-    let settings = TlsSettings { keystore_location: path("broker.pem"), truststore_location: path("ca.pem"), ..Default::default() };
+    let settings = TlsSettings {
+        keystore_location: path("broker.pem"),
+        truststore_location: path("ca.pem"),
+        ..Default::default()
+    };
     ServerTls::new(settings, auth).unwrap()
 }
 
@@ -50,7 +54,8 @@ fn a_new_certificate_is_for_new_connections_and_open_ones_go_on() {
 fn a_certificate_that_cannot_be_used_is_said_once_and_the_old_one_stays() {
     let folder = tempfile::tempdir().unwrap();
     let ca = authority("ca");
-    let (one, two) = (ca.issue(&wanted("one", Usage::Server)).unwrap(), ca.issue(&wanted("two", Usage::Server)).unwrap());
+    let (one, two) =
+        (ca.issue(&wanted("one", Usage::Server)).unwrap(), ca.issue(&wanted("two", Usage::Server)).unwrap());
     write(folder.path(), &one, &ca);
     let broker = listener(folder.path(), ClientAuth::None);
     let half = Issued { certificate: two.certificate.clone(), key: one.key.clone() };
@@ -78,8 +83,14 @@ fn a_ca_that_leaves_the_trust_store_lets_nobody_in_any_more() {
     let issued = ca.issue(&wanted("broker", Usage::Server)).unwrap();
     write(folder.path(), &issued, &ca);
     let broker = listener(folder.path(), ClientAuth::Required);
-    let alice = client_config(&trusting(showing(&ca.issue(&wanted("alice", Usage::Client)).unwrap()), ca.certificate())).unwrap();
-    let kind = |broker: &ServerTls| shake(alice.clone(), broker.config(), HOST).map(|link| link.client.handshake_kind());
+    let alice = client_config(&trusting(
+        showing(&ca.issue(&wanted("alice", Usage::Client)).unwrap()),
+        ca.certificate(),
+    ))
+    .unwrap();
+    let kind = |broker: &ServerTls| {
+        shake(alice.clone(), broker.config(), HOST).map(|link| link.client.handshake_kind())
+    };
     // Never resumed: each handshake judges the certificate.
     assert_eq!(kind(&broker).unwrap(), Some(HandshakeKind::Full));
     assert_eq!(kind(&broker).unwrap(), Some(HandshakeKind::Full));
@@ -119,7 +130,10 @@ fn a_line_of_the_log_can_say_whose_certificate_it_is_and_until_when() {
     let issued = authority("ca").issue(&wanted("broker", Usage::Server)).unwrap();
     let certificate = broker(&issued).certificate();
     let line = certificate.to_string();
-    assert!(line.starts_with("CN=broker, issued by CN=ca, for broker.test, 127.0.0.1, ::1, valid from 20"), "{line}");
+    assert!(
+        line.starts_with("CN=broker, issued by CN=ca, for broker.test, 127.0.0.1, ::1, valid from 20"),
+        "{line}"
+    );
     assert_eq!(certificate.invalid_at(now()), None);
     assert!(certificate.invalid_at(now() + 2 * DAY).unwrap().contains("expired on 20"));
     assert!(certificate.invalid_at(now() - 2 * DAY).unwrap().contains("is not valid before 20"));

@@ -31,7 +31,11 @@ fn key_store(name: &str) -> TlsSettings {
 }
 
 fn trust_store(name: &str) -> TlsSettings {
-    TlsSettings { truststore_location: path(name), truststore_password: secret("changeit"), ..Default::default() }
+    TlsSettings {
+        truststore_location: path(name),
+        truststore_password: secret("changeit"),
+        ..Default::default()
+    }
 }
 
 fn identity(settings: &TlsSettings) -> Result<Identity, TlsError> {
@@ -51,7 +55,8 @@ fn key_stores_of_keytool_are_read() {
     for name in ["java17-ec.jks", "java17-rsa.jks", "java17.p12", "java17-legacy.p12", "java17-ed25519.p12"] {
         let settings = key_store(name);
         // That the key belongs to its certificate is checked here.
-        let broker = ServerTls::new(settings, ClientAuth::None).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let broker =
+            ServerTls::new(settings, ClientAuth::None).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(broker.certificate().subject, "CN=broker,O=pylog", "{name}");
         assert_eq!(broker.certificate().hosts, ["broker.test", "127.0.0.1"], "{name}");
     }
@@ -61,7 +66,8 @@ fn key_stores_of_keytool_are_read() {
 fn key_stores_of_openssl_are_read() {
     for name in ["", "-legacy", "-rc2-128", "-nomac", "-open", "-sha512", "-sha384", "-rounds"] {
         let settings = key_store(&format!("openssl{name}.p12"));
-        let broker = ServerTls::new(settings, ClientAuth::None).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let broker =
+            ServerTls::new(settings, ClientAuth::None).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(broker.certificate().subject, "CN=openssl", "{name}");
     }
     let empty = TlsSettings { keystore_password: secret(""), ..key_store("openssl-empty.p12") };
@@ -84,7 +90,12 @@ fn the_type_may_be_left_out_and_jks_and_pkcs12_stand_for_each_other_as_in_java()
         }
     }
     let error = identity_error(&TlsSettings { keystore_type: Some("PEM".into()), ..key_store("java17.p12") });
-    assert!(error.ends_with("java17.p12 (ssl.keystore.location) cannot be understood: it is said to be PEM, and is PKCS12"), "{error}");
+    assert!(
+        error.ends_with(
+            "java17.p12 (ssl.keystore.location) cannot be understood: it is said to be PEM, and is PKCS12"
+        ),
+        "{error}"
+    );
 }
 
 #[test]
@@ -101,9 +112,18 @@ fn a_key_may_have_a_password_of_its_own() {
 
 #[test]
 fn a_wrong_password_is_said_and_not_shown() {
-    for name in ["java17-ec.jks", "java17.p12", "java17-legacy.p12", "openssl.p12", "openssl-nomac.p12", "openssl-legacy.p12"] {
+    for name in [
+        "java17-ec.jks",
+        "java17.p12",
+        "java17-legacy.p12",
+        "openssl.p12",
+        "openssl-nomac.p12",
+        "openssl-legacy.p12",
+    ] {
         let error = identity_error(&TlsSettings { keystore_password: secret("hunter2"), ..key_store(name) });
-        let place = format!("{name} (ssl.keystore.location) does not open with the password in ssl.keystore.password");
+        let place = format!(
+            "{name} (ssl.keystore.location) does not open with the password in ssl.keystore.password"
+        );
         assert!(error.contains(&place), "{error}");
         assert!(!error.contains("hunter2"), "{error}");
         let error = identity_error(&TlsSettings { keystore_password: None, ..key_store(name) });
@@ -112,7 +132,10 @@ fn a_wrong_password_is_said_and_not_shown() {
         // Without a MAC, and with certificates that anybody may read, nothing is there that a password opens.
         if name != "openssl-nomac.p12" {
             let error = trust.unwrap_err().to_string();
-            assert!(error.contains("does not open with the password in ssl.truststore.password"), "{name}: {error}");
+            assert!(
+                error.contains("does not open with the password in ssl.truststore.password"),
+                "{name}: {error}"
+            );
         }
     }
 }
@@ -120,7 +143,10 @@ fn a_wrong_password_is_said_and_not_shown() {
 #[test]
 fn stores_that_are_not_read_say_how_to_write_them_anew() {
     for (name, part) in [
-        ("java17.jceks", "is a store of type JCEKS: write it anew with keytool -importkeystore -deststoretype PKCS12"),
+        (
+            "java17.jceks",
+            "is a store of type JCEKS: write it anew with keytool -importkeystore -deststoretype PKCS12",
+        ),
         ("openssl-rc4.p12", "has the encryption 1.2.840.113549.1.12.1.1, which is not read"),
         ("java17-trust.jks", "has no private key"),
         ("java17-trust.p12", "has no private key"),
@@ -154,7 +180,8 @@ fn trust_stores_whose_certificates_are_not_encrypted_are_read_without_a_password
         let settings = TlsSettings { truststore_password: None, ..trust_store(name) };
         assert_eq!(trusted(&settings).unwrap(), roots, "{name}");
     }
-    let error = trusted(&TlsSettings { truststore_password: None, ..trust_store("java17-trust.p12") }).unwrap_err();
+    let error =
+        trusted(&TlsSettings { truststore_password: None, ..trust_store("java17-trust.p12") }).unwrap_err();
     assert!(error.to_string().contains("is encrypted: set ssl.truststore.password"), "{error}");
 }
 
@@ -176,7 +203,8 @@ fn private_keys_are_read_in_every_form_that_openssl_writes() {
         ("ec.crt", "ec.key"),
         ("ec.crt", "ec-sec1.key"),
     ] {
-        ServerTls::new(settings(certificate, key), ClientAuth::None).unwrap_or_else(|error| panic!("{key}: {error}"));
+        ServerTls::new(settings(certificate, key), ClientAuth::None)
+            .unwrap_or_else(|error| panic!("{key}: {error}"));
     }
     for (key, part) in [
         ("rsa-scrypt.key", "has the key derivation 1.3.6.1.4.1.11591.4.11"),
@@ -185,15 +213,22 @@ fn private_keys_are_read_in_every_form_that_openssl_writes() {
         let error = identity_error(&settings("rsa.crt", key));
         assert!(error.contains(part), "{key}: {error}");
     }
-    for (password, part) in [(None, "is encrypted: set ssl.key.password"), (secret("hunter2"), "in ssl.key.password")] {
-        let error = identity_error(&TlsSettings { key_password: password, ..settings("rsa.crt", "rsa-aes256.key") });
+    for (password, part) in
+        [(None, "is encrypted: set ssl.key.password"), (secret("hunter2"), "in ssl.key.password")]
+    {
+        let error =
+            identity_error(&TlsSettings { key_password: password, ..settings("rsa.crt", "rsa-aes256.key") });
         assert!(error.contains(part) && error.starts_with("The text of ssl.keystore.key"), "{error}");
     }
 }
 
 #[test]
 fn certificate_and_key_may_be_two_files() {
-    let settings = TlsSettings { certificate_location: path("ec.crt"), key_location: path("ec.key"), ..Default::default() };
+    let settings = TlsSettings {
+        certificate_location: path("ec.crt"),
+        key_location: path("ec.key"),
+        ..Default::default()
+    };
     let mut files = Files::new();
     Identity::read(&settings, &mut files).unwrap();
     assert_eq!(files.paths().collect::<Vec<_>>(), [fixture("ec.crt"), fixture("ec.key")]);
