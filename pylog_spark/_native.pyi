@@ -27,6 +27,7 @@ __all__ = [
     "open_log",
     "set_log_levels",
     "settings",
+    "throwaway_certificates",
 ]
 __version__: str
 

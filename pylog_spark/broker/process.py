@@ -64,6 +64,8 @@ class Broker:
     ----------
     bootstrap_servers : str
         The address that clients connect to, ``HOST:PORT``: that of its first listener.
+    host, port : str, int
+        The same in parts.
     listeners : Listeners
         All of its listeners, with the ports on which they listen.
     node_id : int
@@ -146,6 +148,16 @@ class Broker:
     @property
     def bootstrap_servers(self) -> str:
         return self.address_of(self.listeners.first.name)
+
+    @property
+    def host(self) -> str:
+        """The host of its first listener."""
+        return self.listeners.first.host
+
+    @property
+    def port(self) -> int:
+        """The port of its first listener."""
+        return self.listeners.first.port
 
     def address_of(self, listener: str) -> str:
         """The address, ``HOST:PORT``, of the listener with this name."""

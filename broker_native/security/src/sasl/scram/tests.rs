@@ -57,7 +57,8 @@ fn both_sides_write_the_messages_of_the_rfcs_example() {
 fn the_nonce_may_have_the_clients_in_front_twice_as_older_librdkafkas_write_it() {
     let hash = Hash::Sha256;
     let server = server(hash, &client(hash, "pencil").first(), true);
-    let salted = hash.salted(&Secret::new("pencil"), &STANDARD.decode(SALT).unwrap(), NonZeroU32::new(4_096).unwrap());
+    let salted =
+        hash.salted(&Secret::new("pencil"), &STANDARD.decode(SALT).unwrap(), NonZeroU32::new(4_096).unwrap());
     let mut last = ClientFinal::new("n,,", &format!("{CLIENT_NONCE}{BOTH}"));
     let told = String::from_utf8(server.challenge()).unwrap();
     let signed = format!("n=user,r={CLIENT_NONCE},{told},{}", last.without_proof);
