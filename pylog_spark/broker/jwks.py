@@ -7,9 +7,7 @@ key which is not known, though not more than every 10 seconds. What it answers i
 larger than `BYTES_MAX`, is no JWKS, or comes from elsewhere (redirections are not followed).
 """
 
-import http.client
 import logging
-import ssl
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -65,6 +63,9 @@ class Source:
 
     def read(self) -> str:
         """The JWKS. Raises `JwksError`."""
+        # Not at the top: a broker without tokens loads neither HTTP nor TLS.
+        import http.client
+
         try:
             content = self._of_file() if self.is_file else self._of_server()
         except (OSError, http.client.HTTPException, ValueError) as error:
@@ -90,6 +91,9 @@ class Source:
             return file.read(BYTES_MAX + 1)
 
     def _of_server(self) -> bytes:
+        import http.client
+        import ssl
+
         parts = urlsplit(self.url)
         host = parts.hostname or ""
         connection = (

@@ -2,6 +2,7 @@
 use std::sync::Arc;
 
 use crate::error::{ClientError, Result, kind};
+use pylog_security::sasl::scram::Hash;
 use pylog_security::sasl::{Login, Mechanism, SaslError};
 use pylog_settings::Secret;
 use pylog_settings::client_security::Settings;
@@ -110,7 +111,7 @@ fn check_module(entry: &Entry, mechanism: Mechanism) -> Result<()> {
     let module = entry.module();
     let fits = match module {
         "PlainLoginModule" => mechanism == Mechanism::Plain,
-        "ScramLoginModule" => mechanism.hash().is_some(),
+        "ScramLoginModule" => Hash::of(mechanism).is_some(),
         "OAuthBearerLoginModule" => mechanism == Mechanism::OauthBearer,
         "Krb5LoginModule" => return Err(ClientError::invalid(NO_KERBEROS)),
         "IAMLoginModule" => return Err(ClientError::invalid(NO_MSK_CLASS)),

@@ -2,8 +2,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::scram::Hash;
-
 /// How a client proves who it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Mechanism {
@@ -28,15 +26,6 @@ impl Mechanism {
             Self::ScramSha256 => "SCRAM-SHA-256",
             Self::ScramSha512 => "SCRAM-SHA-512",
             Self::OauthBearer => "OAUTHBEARER",
-        }
-    }
-
-    /// The hash of SCRAM; `None` for the others.
-    pub fn hash(self) -> Option<Hash> {
-        match self {
-            Self::ScramSha256 => Some(Hash::Sha256),
-            Self::ScramSha512 => Some(Hash::Sha512),
-            Self::Plain | Self::OauthBearer => None,
         }
     }
 }

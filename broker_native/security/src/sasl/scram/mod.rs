@@ -54,6 +54,11 @@ impl Hash {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Sha256, Self::Sha512];
 
+    /// That of `mechanism`; `None` for one that is not SCRAM.
+    pub fn of(mechanism: Mechanism) -> Option<Self> {
+        Self::ALL.into_iter().find(|hash| hash.mechanism() == mechanism)
+    }
+
     /// Its mechanism.
     pub fn mechanism(self) -> Mechanism {
         match self {
