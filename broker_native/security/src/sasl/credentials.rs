@@ -92,7 +92,7 @@ impl Stored {
     }
 
     fn credential(self) -> Result<(String, Hash, Credential), String> {
-        let hash = self.mechanism.parse::<Mechanism>().ok().and_then(Mechanism::hash);
+        let hash = self.mechanism.parse::<Mechanism>().ok().and_then(Hash::of);
         let hash = hash.ok_or_else(|| format!("its mechanism is {}", shown(&self.mechanism)))?;
         let bytes = |text: &str| STANDARD.decode(text).map_err(|_| "it is not base64".to_owned());
         let (salt, stored_key, server_key) =

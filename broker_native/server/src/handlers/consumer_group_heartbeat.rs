@@ -35,8 +35,8 @@ pub fn handle(call: Call, request: ConsumerGroupHeartbeatRequest) -> Outcome {
 /// Whether the client may belong to the group, and knows of the topics that it subscribes to by name.
 fn check(call: &Call, request: &ConsumerGroupHeartbeatRequest) -> Result<(), ErrorCode> {
     call.check(&CONSUMER_GROUP_HEARTBEAT_GROUP, &request.group_id)?;
-    let names = request.subscribed_topic_names.iter().flatten();
-    names.map(|name| call.check(&CONSUMER_GROUP_HEARTBEAT_TOPIC, name)).collect()
+    let mut names = request.subscribed_topic_names.iter().flatten();
+    names.try_for_each(|name| call.check(&CONSUMER_GROUP_HEARTBEAT_TOPIC, name))
 }
 
 /// The answer without topics that the client may not know of: an expression matches them for it, too.

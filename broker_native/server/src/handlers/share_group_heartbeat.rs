@@ -40,8 +40,8 @@ pub fn handle(call: Call, request: ShareGroupHeartbeatRequest) -> Outcome {
 /// Whether the client may belong to the group, and knows of the topics that it subscribes to.
 fn check(call: &Call, request: &ShareGroupHeartbeatRequest) -> Result<(), ErrorCode> {
     call.check(&SHARE_GROUP_HEARTBEAT_GROUP, &request.group_id)?;
-    let names = request.subscribed_topic_names.iter().flatten();
-    names.map(|name| call.check(&SHARE_GROUP_HEARTBEAT_TOPIC, name)).collect()
+    let mut names = request.subscribed_topic_names.iter().flatten();
+    names.try_for_each(|name| call.check(&SHARE_GROUP_HEARTBEAT_TOPIC, name))
 }
 
 fn response_of(reply: Result<GroupReply, ErrorCode>) -> ShareGroupHeartbeatResponse {
