@@ -36,7 +36,10 @@ def test_one_line_says_that_it_serves_and_sigint_stops_it_cleanly(command, envir
         ),
         (["--config", "num.partitions=0"], "num.partitions=0 is refused: it must be at least 1."),
         (["--listen", "0.0.0.0:0"], "0.0.0.0 can be reached by other machines"),
-        (["--listen", "nonsense"], "listeners has 'nonsense', which is refused: write each address as NAME://HOST:PORT"),
+        (
+            ["--listen", "nonsense"],
+            "listeners has 'nonsense', which is refused: write each address as NAME://HOST:PORT",
+        ),
         (
             ["--config-file", "/no/such/file"],
             "The settings file /no/such/file cannot be read: No such file or directory.",

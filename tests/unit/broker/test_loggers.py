@@ -33,7 +33,10 @@ def test_a_level_for_all_and_levels_of_single_loggers_are_read():
     ("text", "part"),
     [
         ("loud", "There is no log level 'loud': the levels are fatal, error, warn, info, debug, trace, off."),
-        ("info,pylog.broker.net=debug", "There is no logger pylog.broker.net: the loggers are root, pylog.authorizer, "),
+        (
+            "info,pylog.broker.net=debug",
+            "There is no logger pylog.broker.net: the loggers are root, pylog.authorizer, ",
+        ),
         ("", "There is no log level ''"),
         (f"{NETWORK}=", "There is no log level ''"),
     ],
