@@ -53,7 +53,7 @@ fn produce_is_advertised_from_version_0_so_that_librdkafka_compresses() {
 #[test]
 fn an_unknown_version_of_another_api_closes_the_connection() {
     let broker = Broker::start();
-    for (key, version) in [(0, 2), (0, 14), (1, 3), (3, 14), (3, -1), (17, 0), (999, 0), (-1, 0)] {
+    for (key, version) in [(0, 2), (0, 14), (1, 3), (3, 14), (3, -1), (38, 0), (999, 0), (-1, 0)] {
         let mut client = broker.client();
         client.stream.write_all(&bare(key, version, &[0; 16])).unwrap();
         assert_eq!(client.frame(), None, "API {key} version {version}");
