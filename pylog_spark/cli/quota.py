@@ -20,8 +20,8 @@ _KNOWN = {
     "producer_byte_rate": "bytes a second that may be produced, at each broker",
     "consumer_byte_rate": "bytes a second that may be consumed, at each broker",
     "request_percentage": "percent of one thread's time that requests may take, at each broker",
-    "controller_mutation_rate": "partitions a second that may be created and deleted",
-    "connection_creation_rate": "connections a second that an address may open, at each broker",
+    "controller_mutation_rate": "partitions a second that may be created and deleted (kept, not enforced yet)",
+    "connection_creation_rate": "connections a second that an address may open, at each broker (kept, not enforced yet)",
 }
 _QUOTAS = "\b\nQuotas:\n" + "\n".join(f"  {name}: {meaning}" for name, meaning in _KNOWN.items())
 

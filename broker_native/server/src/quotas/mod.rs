@@ -25,6 +25,9 @@ use table::{EntityQuotas, Limits, Quota, Share};
 /// limit by ever new client ids.
 const RATES_MAX: usize = 20_000;
 
+/// Quotas that Kafka has and that are kept for it, but limit nobody here.
+const NOT_ENFORCED: &[&str] = &["controller_mutation_rate", "connection_creation_rate"];
+
 /// Who uses the broker.
 #[derive(Debug, Clone, Copy)]
 pub struct Client<'a> {
@@ -61,6 +64,11 @@ impl Quotas {
             let kind = self.kind(quota);
             kind.is_limited.store(!limits.is_empty(), Ordering::Release);
             *kind.limits.write() = Arc::new(limits);
+        }
+        for name in NOT_ENFORCED {
+            if stored.iter().any(|entity| entity.values.contains_key(*name)) {
+                warn!(target: REQUEST, kind = name, "the quota {name} is kept and shown, but this version does not enforce it");
+            }
         }
     }
 
