@@ -18,8 +18,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from pylog_spark.broker import start_broker
-from pylog_spark.broker.process import Broker
+from pylog_spark.broker.process import Broker, start_broker
 from pylog_spark.testing.process import free_ports
 from tests.harness import waiting
 from tests.harness.kafka import KAFKA_SETTINGS, SHARED_SETTINGS
@@ -40,7 +39,8 @@ _UNTIL_S, _AGAIN_S = 60, 0.01
 Acl = tuple[str, ...]
 #: Everything of every type.
 ALL: tuple[Acl, ...] = tuple(
-    ("ALLOW", "ALL", kind, "LITERAL", "*") for kind in ("TOPIC", "GROUP", "CLUSTER", "TRANSACTIONAL_ID")
+    ("ALLOW", "ALL", kind, "LITERAL", CLUSTER if kind == "CLUSTER" else "*")
+    for kind in ("TOPIC", "GROUP", "CLUSTER", "TRANSACTIONAL_ID")
 )
 
 
