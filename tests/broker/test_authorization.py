@@ -163,6 +163,10 @@ def test_acls_hold_after_a_restart(tmp_path):
     ],
 )
 def test_settings_that_make_no_sense_are_refused_with_a_sentence(tmp_path, settings, sentence):
-    with pytest.raises(LocalBrokerError) as refused:
-        LocalBroker(tmp_path, **{**SETTINGS, **settings}).start()
+    broker = LocalBroker(tmp_path, **{**SETTINGS, **settings})
+    try:
+        with pytest.raises(LocalBrokerError) as refused:
+            broker.start()
+    finally:
+        broker.close()
     assert sentence in str(refused.value)
