@@ -55,6 +55,7 @@ def broker(tmp_path: Path) -> Iterator[LocalBroker]:
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 def test_a_brokers_memory_stays_below_its_bounds_under_all_floods_at_once_and_an_honest_client_is_served(
     broker: LocalBroker,
 ) -> None:
