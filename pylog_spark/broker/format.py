@@ -55,7 +55,7 @@ def parse(argument: str) -> FirstUser:
     """Read what Kafka's ``--add-scram`` takes: ``SCRAM-SHA-256=[name=admin,password=secret,iterations=8192,salt=base64]``.
 
     A value may stand in double quotes, and has no comma. In place of a password there may be the ``saltedpassword``, in base64.
-    Without either, the password is to come from elsewhere. Raises `FormatError`, whose sentence has no value in it.
+    Without either, somebody must be asked for the password. Raises `FormatError`, whose sentence has no value in it.
     """
     kind, equals, inside = argument.strip().partition("=")
     mechanism = scram.BY_TEXT.get(kind)

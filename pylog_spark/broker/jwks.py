@@ -4,7 +4,7 @@ A file must be readable when the broker starts. A server may be down then: until
 in force when it stops answering. It is asked every ``sasl.oauthbearer.jwks.endpoint.refresh.ms``; after an error again after
 ``sasl.oauthbearer.jwks.endpoint.retry.backoff.ms``, each time twice as long up to its ``.max.ms``; and at once for a token that names a
 key which is not known, though not more than every 10 seconds. What it answers is refused when it is
-larger than `BYTES_MAX`, is no JWKS, or comes from elsewhere (redirections are not followed).
+larger than `BYTES_MAX`, is no JWKS, or comes from another server (redirections are not followed).
 """
 
 import logging
