@@ -4,6 +4,7 @@
 //! anew with brokers that remember them. Files that have changed are read again by the next client. Thread-safe.
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
@@ -19,6 +20,8 @@ use pylog_settings::client_security::Settings;
 
 /// Configurations that a process keeps.
 const KEPT: usize = 8;
+/// How long a client waits for the list: in a forked child, a thread of the parent's may hold it for ever.
+const PATIENCE: Duration = Duration::from_millis(100);
 
 /// A configuration, what it was made of, and the files that it was read from.
 struct Kept {
@@ -27,8 +30,49 @@ struct Kept {
     config: Arc<ClientConfig>,
 }
 
-/// The one used last comes last.
-static ALL_KEPT: Mutex<Vec<Kept>> = Mutex::new(Vec::new());
+/// The configurations that clients of one process share; the one used last comes last.
+struct Shared(Mutex<Vec<Kept>>);
+
+static SHARED: Shared = Shared(Mutex::new(Vec::new()));
+
+impl Shared {
+    /// The configuration that was made of `settings`, or a new one where a file has changed or there was none.
+    fn config(&self, settings: TlsSettings) -> Result<Arc<ClientConfig>> {
+        if let Some(config) = self.kept(&settings) {
+            return Ok(config);
+        }
+        // Made without the lock: a slow store of one client keeps no other from its own.
+        let mut files = Files::new();
+        let config = client_config_noting(&settings, &mut files).map_err(invalid)?;
+        Ok(self.keep(Kept { settings, files, config }))
+    }
+
+    fn kept(&self, settings: &TlsSettings) -> Option<Arc<ClientConfig>> {
+        let mut all = self.0.try_lock_for(PATIENCE)?;
+        let at = all.iter().position(|kept| kept.settings == *settings)?;
+        let mut kept = all.remove(at);
+        if kept.files.changed() {
+            return None;
+        }
+        let config = kept.config.clone();
+        all.push(kept);
+        Some(config)
+    }
+
+    /// Keeps the configuration, unless another client made one of the same settings meanwhile: then that is the one to share.
+    fn keep(&self, made: Kept) -> Arc<ClientConfig> {
+        let Some(mut all) = self.0.try_lock_for(PATIENCE) else { return made.config };
+        if let Some(first) = all.iter().find(|kept| kept.settings == made.settings) {
+            return first.config.clone();
+        }
+        if all.len() >= KEPT {
+            all.remove(0);
+        }
+        let config = made.config.clone();
+        all.push(made);
+        config
+    }
+}
 
 /// Shared by all connections of a client. Cloning gives another handle.
 #[derive(Clone)]
@@ -46,26 +90,7 @@ impl TlsClient {
     /// # Errors
     /// `INVALID_ARGUMENT` naming the setting.
     pub fn new(settings: &Settings) -> Result<Self> {
-        let settings = texts(settings)?;
-        // Not waited for: in a forked child, a thread of the parent's may hold it for ever.
-        let Some(mut all) = ALL_KEPT.try_lock() else {
-            return client_config_noting(&settings, &mut Files::new()).map(Self).map_err(invalid);
-        };
-        let known = all.iter().position(|kept| kept.settings == settings).map(|at| all.remove(at));
-        let kept = match known.and_then(|mut kept| (!kept.files.changed()).then_some(kept)) {
-            Some(kept) => kept,
-            None => {
-                let mut files = Files::new();
-                let config = client_config_noting(&settings, &mut files).map_err(invalid)?;
-                Kept { settings, files, config }
-            }
-        };
-        let config = kept.config.clone();
-        if all.len() >= KEPT {
-            all.remove(0);
-        }
-        all.push(kept);
-        Ok(Self(config))
+        SHARED.config(texts(settings)?).map(Self)
     }
 
     /// What rustls takes.
@@ -147,12 +172,19 @@ fn one_of(named: &[(&str, &str)]) -> Result<Option<String>> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Barrier;
+    use std::thread;
+
     use super::*;
     use pylog_security::tls::throwaway::Authority;
 
-    fn client(values: &[(&str, &str)]) -> Result<TlsClient> {
+    fn settings(values: &[(&str, &str)]) -> Settings {
         let values = values.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
-        TlsClient::new(&Settings::default().read_over(values).unwrap())
+        Settings::default().read_over(values).unwrap()
+    }
+
+    fn client(values: &[(&str, &str)]) -> Result<TlsClient> {
+        TlsClient::new(&settings(values))
     }
 
     #[test]
@@ -164,15 +196,34 @@ mod tests {
             let authority = Authority::new(name, 0, 4_000_000_000).unwrap();
             std::fs::write(&file, authority.certificate()).unwrap();
         };
+        // A list of its own: the other tests of this process use that of the process.
+        let shared = Shared(Mutex::new(Vec::new()));
+        let config = || {
+            shared.config(texts(&settings(&[("ssl.ca.location", file.to_str().unwrap())])).unwrap()).unwrap()
+        };
         write("one");
-        let values = [("ssl.ca.location", file.to_str().unwrap())];
-        let first = client(&values).unwrap();
-        assert!(Arc::ptr_eq(&first.0, &client(&values).unwrap().0));
+        let first = config();
+        assert!(Arc::ptr_eq(&first, &config()));
         write("two");
-        let second = client(&values).unwrap();
-        assert!(!Arc::ptr_eq(&first.0, &second.0));
-        assert!(Arc::ptr_eq(&second.0, &client(&values).unwrap().0));
+        let second = config();
+        assert!(!Arc::ptr_eq(&first, &second));
+        assert!(Arc::ptr_eq(&second, &config()));
         std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn clients_that_come_at_the_same_time_share_a_configuration_too() {
+        let shared = Shared(Mutex::new(Vec::new()));
+        let barrier = Barrier::new(8);
+        let made: Vec<Arc<ClientConfig>> = thread::scope(|scope| {
+            let client = || {
+                barrier.wait();
+                shared.config(texts(&Settings::default()).unwrap()).unwrap()
+            };
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(client)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert!(made.iter().all(|config| Arc::ptr_eq(config, &made[0])));
     }
 
     #[test]
