@@ -3,11 +3,11 @@
 A broker keeps what `keys` gives and never the password: with the stored key it checks a client's proof, with the server key it proves
 itself. Whoever has the salted password can log in, so it is a secret like the password; it is what an administrator's client sends.
 As in Kafka, a password is its bytes in UTF-8, without preparation.
+
+`hashlib` loads OpenSSL: 3 MiB that a broker without users, or one that makes none, does without.
 """
 
 import enum
-import hashlib
-import hmac
 import os
 
 MIN_ITERATIONS = 4096
@@ -45,10 +45,15 @@ def new_salt() -> bytes:
 
 def salted_password(mechanism: Mechanism, password: str, salt: bytes, iterations: int) -> bytes:
     """What SCRAM makes of a password. Takes some milliseconds, by intention."""
+    import hashlib
+
     return hashlib.pbkdf2_hmac(mechanism.digest, password.encode(), salt, iterations)
 
 
 def keys(mechanism: Mechanism, salted: bytes) -> tuple[bytes, bytes]:
     """The stored key and the server key of a salted password."""
+    import hashlib
+    import hmac
+
     client_key = hmac.digest(salted, b"Client Key", mechanism.digest)
     return hashlib.new(mechanism.digest, client_key).digest(), hmac.digest(salted, b"Server Key", mechanism.digest)

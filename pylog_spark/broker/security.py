@@ -8,7 +8,7 @@ a broker that misses one reads everything again.
 """
 
 import logging
-import secrets
+import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
@@ -127,7 +127,7 @@ class SecurityRegistry:
         batch: list[Write] = []
         room = _BATCH_BYTES
         if self._decoy_key is None and any(isinstance(unit, User) for unit in units):
-            batch.append(Write(cluster_documents.DECOY_KEY, documents.encode_decoy_key(secrets.token_hex(32)), 0))
+            batch.append(Write(cluster_documents.DECOY_KEY, documents.encode_decoy_key(os.urandom(32).hex()), 0))
         for unit in units:
             path = documents.path_of(unit)
             write = Write(path, None if unit.is_empty else documents.encode(unit), self._revisions.get(path, 0))

@@ -6,6 +6,7 @@ import click
 
 from pylog_spark.cli.common import SettingOption
 from pylog_spark.cli.signals import StopSignal
+from pylog_spark.testing.login import MODULES
 
 _EPILOG = """\b
 Example:
@@ -29,9 +30,13 @@ _LOOK_S = 1.0
 @click.option("--config", "-c", "settings", cls=SettingOption, owners=["broker"],
               help="A setting of every broker by Kafka's name. Repeatable.")  # fmt: skip
 @click.option(
-    "--tls", is_flag=True, help="Speak TLS only, with throw-away certificates in DIR/tls; clients show one, too."
+    "--tls",
+    is_flag=True,
+    help="Speak TLS only, with throw-away certificates in DIR/tls; without --sasl, clients show one, too.",
 )
-def start(directory: str, brokers: int, settings: list[tuple[str, str]], tls: bool) -> None:
+@click.option("--sasl", type=click.Choice(tuple(MODULES)), metavar="MECHANISM",
+              help=f"Ask for a login by {', '.join(MODULES)}; the user admin, with a throw-away password, may do everything.")  # fmt: skip
+def start(directory: str, brokers: int, settings: list[tuple[str, str]], tls: bool, sasl: str | None) -> None:
     """Run ZooKeeper and some brokers on this machine, until Ctrl-C."""
     from pylog_spark.testing.local_cluster import LocalCluster
     from pylog_spark.testing.process import ProcessError
@@ -41,7 +46,7 @@ def start(directory: str, brokers: int, settings: list[tuple[str, str]], tls: bo
         "zookeeper_session_timeout_ms": 6_000,
         **{name.replace(".", "_"): text for name, text in settings},
     }
-    cluster = LocalCluster(directory, brokers, synced=True, tls=tls, **given)
+    cluster = LocalCluster(directory, brokers, synced=True, tls=tls, sasl=sasl, **given)
     try:
         cluster.start()
     except ProcessError as error:
@@ -51,7 +56,7 @@ def start(directory: str, brokers: int, settings: list[tuple[str, str]], tls: bo
             f"broker {broker.broker_id}: {broker.bootstrap_servers}, pid {broker.pid}, data in {broker.data_dir}"
         )
     click.echo(f"ZooKeeper: {cluster.zookeeper.address}, pid {cluster.zookeeper.pid}")
-    if tls:
+    if tls or sasl:
         click.echo(f"settings of clients, for --command-config: {cluster.client_properties()}")
     click.echo(
         f"pylog cluster ready on {cluster.bootstrap_servers} (Ctrl-C stops it; it starts again from {directory})"

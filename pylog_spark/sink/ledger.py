@@ -98,8 +98,8 @@ class Ledger:
                 raise PylogError(
                     "PYLOG_SINK_STATE",
                     f"The topic {TOPIC}, where exactly-once writes keep their decisions, cannot be made: "
-                    f"{answer.message or answer.error}; make it ({PARTITIONS} partitions, cleanup.policy=compact) or "
-                    "set delivery to at-least-once.",
+                    f"{(answer.message or answer.error).rstrip('.')}; make it ({PARTITIONS} partitions, cleanup.policy=compact), "
+                    "with rights to READ and WRITE it, or set delivery to at-least-once.",
                 )
             if time.monotonic() > deadline:
                 raise PylogError(

@@ -9,8 +9,10 @@ import selectors
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from pylog_spark.testing.certificates import Certificates
+from pylog_spark.testing.login import Login, kept_login, make_user
 from pylog_spark.testing.process import ProcessError, Server
 
 _READY = re.compile(r"pylog broker ready on (\S+) \(")
@@ -38,6 +40,11 @@ class LocalBroker(Server):
     tls : bool or Certificates
         Have throw-away certificates, and one listener, which is SSL, where `listeners` does not say otherwise. True: they are made beside
         the data directory (``<data_dir>-tls``). `client_settings` has what clients need.
+    sasl : str or Login, optional
+        Ask for a login by this mechanism (``SCRAM-SHA-512``, ``SCRAM-SHA-256``, or ``PLAIN``, which needs `tls`), with one listener, which
+        is SASL_SSL or SASL_PLAINTEXT, where `listeners` does not say otherwise. There is one user, called ``admin``, who may do
+        everything; the password is made up and kept beside the data directory (``<data_dir>-login``). `client_settings` has what
+        clients need, and `login` the name and the password.
     **settings
         The broker's settings by Kafka's names, with underscores: ``num_partitions=4``.
 
@@ -45,6 +52,8 @@ class LocalBroker(Server):
     ----------
     certificates : Certificates or None
         With `tls`: its throw-away certificates, called ``broker`` and ``client``.
+    login : Login or None
+        With `sasl`: the user, with `user`, `password` and `mechanism`.
     program : sequence of str
         The command that the next start runs: this installation of pylog. A test sets another one to upgrade a broker.
     """
@@ -56,12 +65,21 @@ class LocalBroker(Server):
         port: int = 0,
         listeners: Mapping[str, str] | None = None,
         tls: bool | Certificates = False,
+        sasl: str | Login | None = None,
         **settings: object,
     ) -> None:
-        super().__init__("The broker")
         self.data_dir = os.path.abspath(os.fspath(data_dir))
+        self.login = kept_login(Path(f"{self.data_dir}-login"), sasl) if isinstance(sasl, str) else sasl
+        super().__init__("The broker")
         self.certificates = Certificates(f"{self.data_dir}-tls") if tls is True else tls or None
-        self._protocols = dict(listeners or ({"SSL": "SSL"} if tls else {"PLAINTEXT": "PLAINTEXT"}))
+        self._has_user = self.login is None
+        only = {
+            (False, False): "PLAINTEXT",
+            (True, False): "SSL",
+            (False, True): "SASL_PLAINTEXT",
+            (True, True): "SASL_SSL",
+        }[bool(tls), sasl is not None]
+        self._protocols = dict(listeners or {only: only})
         self._ports = dict.fromkeys(self._protocols, 0)
         self.port = port
         self._settings = settings
@@ -88,14 +106,18 @@ class LocalBroker(Server):
 
     @property
     def client_settings(self) -> dict[str, str]:
-        """What a client needs to reach the first listener, by Kafka's names: the address, and with TLS the certificates that it trusts."""
+        """What a client needs to reach the first listener, by Kafka's names: the address, with TLS the certificates that it trusts, and
+        with SASL its login."""
         return {"bootstrap.servers": self.bootstrap_servers, **self.security_settings}
 
     @property
     def security_settings(self) -> dict[str, str]:
         """The same without the address."""
-        is_encrypted = next(iter(self._protocols.values())) == "SSL"
-        return self.certificates.client_settings("client") if self.certificates is not None and is_encrypted else {}
+        protocol = next(iter(self._protocols.values()))
+        is_encrypted, has_login = protocol.endswith("SSL"), protocol.startswith("SASL_")
+        tls = self.certificates.client_settings("client") if self.certificates is not None and is_encrypted else {}
+        sasl = self.login.client_settings() if self.login is not None and has_login else {}
+        return {} if protocol == "PLAINTEXT" else {**tls, **sasl, "security.protocol": protocol}
 
     @property
     def broker_id(self) -> int:
@@ -108,8 +130,9 @@ class LocalBroker(Server):
         Raises
         ------
         LocalBrokerError
-            When it ends, or does not print the line within `START_TIMEOUT_S`.
+            When it ends, or does not print the line within `START_TIMEOUT_S`; when its user cannot be made.
         """
+        self._make_user()
         started = time.perf_counter()
         self._child.start(self._command(), _environment())
         ready = _READY.match(self._first_line())
@@ -131,14 +154,30 @@ class LocalBroker(Server):
             self.terminate()
         return self.start()
 
-    def _command(self) -> list[str]:
+    def _make_user(self) -> None:
+        from pylog_spark.broker.format import FormatError
+
+        if self.login is None or self._has_user:
+            return
+        try:
+            make_user(self.data_dir, self._all_settings(), self.login)
+        except FormatError as error:
+            raise LocalBrokerError(str(error)) from error
+        self._has_user = True
+
+    def _all_settings(self) -> list[tuple[str, str]]:
         from pylog_spark.broker.config import keyword_settings
 
-        settings = keyword_settings(self._settings)
-        if self.certificates is not None:
-            settings = [*self.certificates.made().broker_settings().items(), *settings]
+        tls = {} if self.certificates is None else self.certificates.made().broker_settings()
+        sasl = {} if self.login is None else self.login.broker_settings()
+        # Of a setting that is given more than once the last one counts.
+        return [*tls.items(), *sasl.items(), *keyword_settings(self._settings)]
+
+    def _command(self) -> list[str]:
+        settings = self._all_settings()
         given = [word for name, text in settings for word in ("--config", f"{name}={text}")]
-        return [*self.program, "broker", "--data-dir", self.data_dir, *self._listen(), *given]
+        file = [] if self.login is None else ["--config-file", str(self.login.file)]
+        return [*self.program, "broker", "--data-dir", self.data_dir, *self._listen(), *file, *given]
 
     def _listen(self) -> list[str]:
         if self._protocols == {"PLAINTEXT": "PLAINTEXT"}:

@@ -18,6 +18,7 @@ from pylog_spark.results.decoding import all_decoded, decoded
 from pylog_spark.results.topics import ClusterDescription, PartitionDescription, TopicDescription
 from pylog_spark.testing.certificates import Certificates
 from pylog_spark.testing.local_broker import LocalBroker
+from pylog_spark.testing.login import kept_login, write_private
 from pylog_spark.testing.process import ProcessError
 from pylog_spark.testing.zookeeper import ZooKeeper
 
@@ -70,6 +71,8 @@ class LocalCluster:
     tls : bool
         Have throw-away certificates that all brokers trust, in the directory ``tls``, and one listener each, which is SSL, where
         `listeners` does not say otherwise; brokers show each other their certificates.
+    sasl : str, optional
+        Ask for a login by this mechanism, as `LocalBroker` does; brokers log in at each other, too.
     listeners : mapping of str to str, optional
         Names of each broker's listeners and their protocols, as `LocalBroker` has them.
     synced : bool
@@ -99,6 +102,7 @@ class LocalCluster:
         *,
         racks: Iterable[str] | None = None,
         tls: bool = False,
+        sasl: str | None = None,
         listeners: Mapping[str, str] | None = None,
         synced: bool = False,
         zookeeper: ZooKeeper | None = None,
@@ -112,7 +116,9 @@ class LocalCluster:
         quick = {**_QUICK, **dict.fromkeys(_FACTORS, min(3, brokers)), **dict.fromkeys(_IN_SYNC, min(2, brokers))}
         placed = list(racks or [])
         certificates = Certificates(self.dir / "tls").made() if tls else None
-        secure: dict[str, object] = {"ssl_client_auth": "required"} if tls else {}
+        login = kept_login(self.dir / "login", sasl) if sasl is not None else None
+        # Without a login, a certificate says who somebody is.
+        secure: dict[str, object] = {"ssl_client_auth": "required"} if tls and login is None else {}
 
         def of_broker(number: int) -> dict[str, object]:
             rack = {"broker_rack": placed[number - 1]} if placed else {}
@@ -124,6 +130,7 @@ class LocalCluster:
                 port=_kept_port(self.dir, number),
                 listeners=listeners,
                 tls=certificates or False,
+                sasl=login,
                 **of_broker(number),
             )
             for number in range(1, brokers + 1)
@@ -138,7 +145,7 @@ class LocalCluster:
         """Write what a client needs beside the addresses into a file, as Kafka's tools take it (``--command-config``); give its path."""
         path = self.dir / "client.properties"
         secure = self.brokers[0].security_settings
-        path.write_text("".join(f"{name}={value}\n" for name, value in secure.items()), encoding="utf-8")
+        write_private(path, "".join(f"{name}={value}\n" for name, value in secure.items()))
         return path
 
     @property

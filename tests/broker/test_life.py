@@ -298,6 +298,12 @@ def test_importing_the_package_imports_nothing_heavy():
     assert done.stdout.strip() == "[]"
 
 
+def test_a_broker_without_users_does_not_load_openssl():
+    code = "import sys, pylog_spark.broker.process, pylog_spark.broker.security; print('_hashlib' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
 def test_the_broker_command_imports_nothing_that_it_may_not_need():
     heavy = ("javaproperties", "kazoo", "pyarrow", "pyspark", "rich", "ssl", "http", "xml", "urllib.request")
     code = f"import sys, pylog_spark.cli.broker; print([name for name in {heavy!r} if name in sys.modules])"

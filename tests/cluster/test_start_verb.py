@@ -2,8 +2,11 @@
 
 import re
 import signal
+import stat
 import subprocess
 import sys
+
+import pytest
 
 from pylog_spark.client import Admin
 
@@ -56,14 +59,16 @@ def test_a_wrong_setting_is_reported_before_anything_is_left_running(tmp_path):
     assert "did you mean num.partitions" in errors
 
 
-def test_with_tls_it_says_where_clients_find_their_settings(tmp_path):
-    process = started(tmp_path / "c", "--brokers", "2", "--tls")
+@pytest.mark.parametrize("secured", [["--tls"], ["--tls", "--sasl", "SCRAM-SHA-512"], ["--sasl", "SCRAM-SHA-256"]])
+def test_with_tls_and_logins_it_says_where_clients_find_their_settings(tmp_path, secured):
+    process = started(tmp_path / "c", "--brokers", "2", *secured)
     try:
         servers = ready_servers(process)
         command = [sys.executable, "-m", "pylog_spark", "topic", "create", "t", "--bootstrap-server", servers]
-        subprocess.run(
-            [*command, "--command-config", str(tmp_path / "c" / "client.properties")], check=True, timeout=60
-        )
+        properties = tmp_path / "c" / "client.properties"
+        # Replicas on both brokers, so one of them has reached the other.
+        subprocess.run([*command, "--command-config", str(properties)], check=True, timeout=60)
+        assert stat.S_IMODE(properties.stat().st_mode) == 0o600
         assert "stopped" in stopped(process)
     finally:
         if process.poll() is None:

@@ -22,7 +22,6 @@ All this needs level 3 of the cluster (`LEVEL_OF_SECURITY`): a broker of an olde
 """
 
 import base64
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -71,6 +70,8 @@ def path_of(unit: Unit) -> str:
 
 
 def _key(readable: str, whole: str) -> str:
+    import hashlib  # as in pylog_spark.scram
+
     shown = _UNREADABLE.sub("_", readable[:_READABLE_MAX])
     return f"{shown}.{hashlib.sha256(whole.encode()).hexdigest()}"
 
