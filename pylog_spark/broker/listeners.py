@@ -13,7 +13,8 @@ setting                                what it says
 
 The rules are Kafka's (kafka.server.KafkaConfig, org.apache.kafka.network.SocketServerConfigs), with three differences: a broker without a
 cluster needs no inter-broker listener; a broker with one listener uses it between brokers when no setting names one; and a broker that
-is alone may listen on all addresses without advertised.listeners, since each client is sent the address that it connected to.
+is alone may listen on all addresses without advertised.listeners, since each client is sent the address that it connected to, or the
+name, if that is in its TLS handshake.
 """
 
 import ipaddress
@@ -59,7 +60,8 @@ class Listener:
     port : int
         Where it listens; 0 before it has a port of its own.
     advertised : Endpoint or None
-        The address that its clients are sent, its port 0 for the one on which it listens. None: the address that each of them dialled.
+        The address that its clients are sent, its port 0 for the one on which it listens. None: its own host where that is a name, else
+        what each of them dialled.
     """
 
     name: str
@@ -72,6 +74,11 @@ class Listener:
     def is_public(self) -> bool:
         """Whether other machines may be able to reach it."""
         return not is_loopback(self.host)
+
+    @property
+    def sent(self) -> Endpoint | None:
+        """What clients are sent; None: what each of them dialled."""
+        return self.advertised or (Endpoint(self.host, 0) if _family(self.host) is None and self.host else None)
 
     def __str__(self) -> str:
         return f"{self.name}://{address(self.host, self.port)}"
@@ -166,7 +173,7 @@ def native_listeners(broker: BrokerConfig, listeners: Listeners) -> str:
     """The JSON from which `NativeBroker.listen` opens them."""
 
     def shown(one: Listener) -> dict[str, object]:
-        host, port = one.advertised or (None, 0)
+        host, port = one.sent or (None, 0)
         return {
             "name": one.name,
             "protocol": one.protocol,

@@ -15,12 +15,12 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from pylog_spark.testing import LocalBroker, LocalBrokerError
 from pylog_spark.testing.certificates import LOCAL_HOSTS, Certificates
-from tests.broker.wire import Connection, connect
+from tests.broker.wire import Connection, array, connect
 from tests.harness.waiting import until
 from tests.hostile.floods import peak_bytes
 from tests.peers.tools import java
 
-API_VERSIONS = 18
+METADATA, API_VERSIONS = 3, 18
 BOTH = {"PLAINTEXT": "PLAINTEXT", "SSL": "SSL"}
 
 
@@ -49,13 +49,14 @@ def with_certificate(broker, name="client"):
 
 
 @contextlib.contextmanager
-def tls(broker, address=None, **options):
-    """A raw connection over TLS, as `connect`."""
+def tls(broker, address=None, dialled=None, **options):
+    """A raw connection over TLS, as `connect`; `dialled` is the name in the handshake."""
     context = ssl.create_default_context(cafile=broker.certificates.ca)
     for name, value in options.items():
         setattr(context, name, value)
     host, _, port = (address or broker.bootstrap_servers).rpartition(":")
-    with context.wrap_socket(socket.create_connection((host, int(port)), timeout=20), server_hostname=host) as wrapped:
+    plain = socket.create_connection((host, int(port)), timeout=20)
+    with context.wrap_socket(plain, server_hostname=dialled or host) as wrapped:
         connection = Connection.__new__(Connection)
         connection.socket, connection.sent = wrapped, 0
         yield connection
@@ -92,6 +93,14 @@ def read(settings, topic, count):
         return values
     finally:
         consumer.close()
+
+
+@pytest.mark.parametrize(("name", "sent"), [("localhost", "localhost"), (None, "127.0.0.1")])
+def test_a_client_is_sent_the_name_by_which_it_dialled_since_the_certificate_is_for_that(secure, name, sent):
+    with tls(secure, dialled=name) as connection:
+        answer = connection.ask(METADATA, 1, array([]))
+        assert (answer.take("i"), answer.take("i")) == (1, secure.broker_id)
+        assert (answer.text(), answer.take("i")) == (sent, secure.port)
 
 
 def test_confluent_kafka_reads_what_it_wrote_in_records_of_every_size(secure):

@@ -9,7 +9,7 @@ from types import TracebackType
 
 from pylog_spark.testing.process import free_ports
 from tests.peers.jars import classpath
-from tests.peers.probe import wait_until_it_answers
+from tests.peers.probe import wait_until_it_accepts, wait_until_it_answers
 from tests.peers.tools import QUICK, java
 
 _CLUSTER_ID = "cHlsb2ctcGVlci1rYWZrYQ"
@@ -72,6 +72,7 @@ class KafkaBroker:
             **(settings or {}),
         }
         self._properties.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
+        self._ports = [int(address.rpartition(":")[2]) for address in properties["listeners"].split(",")]
 
     @property
     def bootstrap_servers(self) -> str:
@@ -91,7 +92,10 @@ class KafkaBroker:
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> float:
-        """Start and wait until it answers; returns the seconds that took (without formatting the folder)."""
+        """Start and wait until it answers and all its listeners accept connections.
+
+        Returns the seconds until the answer, without formatting the folder.
+        """
         if not (self.data_dir / "meta.properties").exists():
             words = ("format", "-t", _CLUSTER_ID, "-c", str(self._properties), *self._format_options)
             java("kafka.tools.StorageTool", *words)
@@ -99,7 +103,11 @@ class KafkaBroker:
         with open(self.folder / "broker.log", "ab") as log:
             self._process = subprocess.Popen([*command, "kafka.Kafka", str(self._properties)], stdout=log, stderr=log)
         try:
-            return wait_until_it_answers("127.0.0.1", self.port, _START_DEADLINE_S)
+            seconds = wait_until_it_answers("127.0.0.1", self.port, _START_DEADLINE_S)
+            # Kafka opens one listener after the other: the first may answer while the last still refuses connections.
+            for port in self._ports:
+                wait_until_it_accepts("127.0.0.1", port, _START_DEADLINE_S)
+            return seconds
         except TimeoutError:
             self.stop()
             raise

@@ -3,6 +3,7 @@
 import socket
 import struct
 import time
+from collections.abc import Callable
 
 _API_VERSIONS = 18
 _CORRELATION_ID = 7
@@ -37,11 +38,29 @@ def answers_over(sock: socket.socket) -> bool:
     return correlation_id == _CORRELATION_ID and error_code == 0
 
 
+def accepts(host: str, port: int, timeout_s: float = 1.0) -> bool:
+    """Whether somebody listens there."""
+    try:
+        socket.create_connection((host, port), timeout=timeout_s).close()
+    except OSError:
+        return False
+    return True
+
+
 def wait_until_it_answers(host: str, port: int, deadline_s: float, interval_s: float = 0.002) -> float:
     """Ask until a broker answers; returns the seconds it took. Raises TimeoutError."""
+    return _wait(lambda: answers(host, port), f"no broker answered on {host}:{port}", deadline_s, interval_s)
+
+
+def wait_until_it_accepts(host: str, port: int, deadline_s: float, interval_s: float = 0.01) -> float:
+    """Connect until somebody listens; returns the seconds it took. Raises TimeoutError."""
+    return _wait(lambda: accepts(host, port), f"nobody listened on {host}:{port}", deadline_s, interval_s)
+
+
+def _wait(reached: Callable[[], bool], failed: str, deadline_s: float, interval_s: float) -> float:
     started = time.perf_counter()
-    while not answers(host, port):
+    while not reached():
         if time.perf_counter() - started > deadline_s:
-            raise TimeoutError(f"no broker answered on {host}:{port} within {deadline_s} s")
+            raise TimeoutError(f"{failed} within {deadline_s} s")
         time.sleep(interval_s)
     return time.perf_counter() - started

@@ -173,6 +173,15 @@ impl Outcome {
     }
 }
 
+/// Where a client connected to.
+#[derive(Debug, Clone)]
+pub struct Dialled {
+    /// The name of the TLS handshake (SNI, RFC 6066), which the broker's certificate has to be for; else this end's address.
+    pub host: Arc<str>,
+    /// The port.
+    pub port: u16,
+}
+
 /// The connection that a request comes over.
 #[derive(Debug, Clone)]
 pub struct Origin {
@@ -180,8 +189,8 @@ pub struct Origin {
     pub listener: Arc<Listener>,
     /// Who the client is; anonymous before a login, and where nobody asks.
     pub principal: Arc<Principal>,
-    /// The address that the client dialled.
-    pub local: SocketAddr,
+    /// What the client dialled.
+    pub dialled: Dialled,
     /// The client's address.
     pub peer: SocketAddr,
     /// No two connections of a broker have the same.
@@ -203,8 +212,8 @@ pub struct Call {
     pub version: i16,
     /// Comes back with the answer.
     pub correlation_id: i32,
-    /// The address that the client dialled.
-    pub local: SocketAddr,
+    /// What the client dialled.
+    pub dialled: Dialled,
     /// The client's address.
     pub peer: SocketAddr,
     /// Which connection; no two of a broker have the same.

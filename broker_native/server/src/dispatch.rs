@@ -46,7 +46,7 @@ pub fn call_of(shared: &Arc<Shared>, from: &Origin, header: RequestHeader) -> Ca
         principal: Arc::clone(&from.principal),
         version: header.api_version,
         correlation_id: header.correlation_id,
-        local: from.local,
+        dialled: from.dialled.clone(),
         peer: from.peer,
         connection: from.connection,
         client_id: header.client_id,

@@ -38,6 +38,15 @@ def test_an_advertised_port_of_0_is_the_one_that_is_bound():
     assert (native["advertised_host"], native["advertised_port"]) == ("log.example", None)
 
 
+@pytest.mark.parametrize(
+    ("host", "sent"), [("log.example", "log.example"), ("localhost", "localhost"), ("127.0.0.1", None), ("[::1]", None)]
+)
+def test_clients_are_sent_the_name_of_a_listener_and_else_what_they_dialled(host, sent):
+    found = read(listeners=f"SSL://{host}:9092")
+    (native,) = json.loads(native_listeners(broker_config(), found))
+    assert (native["advertised_host"], native["advertised_port"]) == (sent, None)
+
+
 def test_a_listener_on_every_address_has_no_endpoint_of_its_own():
     found = read(listeners="0.0.0.0:9092", allow_plaintext_listeners="true")
     assert found.endpoints() == {}

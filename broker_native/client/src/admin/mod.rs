@@ -85,8 +85,8 @@ fn error_name(number: i16) -> Option<&'static str> {
     (number != 0).then(|| code(number).name())
 }
 
-/// The broker's own words for an error, or the table's.
+/// The broker's own words for an error, or the table's where they say no more than that something was not allowed.
 fn said(number: i16, message: Option<&str>) -> Option<String> {
-    let message = message.filter(|text| !text.is_empty());
+    let message = message.filter(|text| !text.is_empty() && !text.ends_with("uthorization failed."));
     (number != 0).then(|| message.unwrap_or(code(number).sentence()).to_owned())
 }

@@ -283,9 +283,13 @@ impl Connection {
     fn closed(&self) -> String {
         let broker = &self.broker;
         // Nothing but the question for versions was answered: brokers that demand TLS or a login hang up so.
-        let is_new = self.next_correlation_id <= 2 && self.is_plain() && self.login.is_none();
-        let hint = "; if it demands TLS or a login there, set security.protocol";
-        format!("broker {broker} closed the connection{}", if is_new { hint } else { "" })
+        let is_new = self.next_correlation_id <= 2 && self.login.is_none();
+        let hint = match (is_new, self.is_plain()) {
+            (true, true) => "; if it demands TLS or a login there, set security.protocol",
+            (true, false) => "; if it demands a login there, set security.protocol=SASL_SSL",
+            (false, _) => "",
+        };
+        format!("broker {broker} closed the connection{hint}")
     }
 
     fn broken(&self, what: &str, error: &std::io::Error) -> ClientError {

@@ -20,7 +20,7 @@ use super::login::{self, Said};
 use super::opening::open;
 use super::session::{Next, Session};
 use super::transport::Transport;
-use crate::call::{Later, Origin, Outcome, Reply, poll_reply};
+use crate::call::{Dialled, Later, Origin, Outcome, Reply, poll_reply};
 use crate::dispatch::dispatch;
 use crate::handlers;
 use crate::io::budget::{BudgetShare, FREE_BYTES};
@@ -124,12 +124,14 @@ pub async fn serve(stream: TcpStream, peer: SocketAddr, listener: Arc<Listener>,
     let accepted = Instant::now();
     let Ok(local) = stream.local_addr() else { return };
     let Some((stream, principal)) = open(stream, peer, &listener, &shared).await else { return };
+    let host = stream.dialled_name().map_or_else(|| local.ip().to_canonical().to_string().into(), Into::into);
+    let dialled = Dialled { host, port: local.port() };
     let session =
         listener.login.as_ref().map_or_else(Session::open, |rules| Session::begun(Arc::clone(rules)));
     let login_ms = shared.settings.sasl.sasl_login_deadline_ms;
     let login_deadline = accepted + Duration::from_millis(login_ms).min(NEVER);
     let connection = CONNECTIONS.fetch_add(1, Ordering::Relaxed);
-    let from = Origin { listener, principal, local, peer, connection, busy: Duration::ZERO };
+    let from = Origin { listener, principal, dialled, peer, connection, busy: Duration::ZERO };
     let inbox = Inbox::new(bounds(&session, &shared));
     let mut connection = Connection {
         stream,

@@ -137,6 +137,14 @@ impl Transport {
         .await;
     }
 
+    /// The name by which the client dialled this end, if it told one in the handshake of TLS.
+    pub fn dialled_name(&self) -> Option<&str> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Tls(stream) => stream.get_ref().1.server_name(),
+        }
+    }
+
     /// The certificates that the peer showed, its own first.
     pub fn peer_certificates(&self) -> &[CertificateDer<'static>] {
         match self {

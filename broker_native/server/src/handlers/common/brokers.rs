@@ -41,11 +41,10 @@ impl Brokers {
     /// As they are now.
     pub fn of(call: &Call) -> Self {
         let (settings, listener) = (&call.shared.settings, &call.listener);
-        let dialled = || call.local.ip().to_canonical().to_string();
         let own = BrokerEndpoint {
             id: settings.node_id,
-            host: listener.advertised_host.clone().unwrap_or_else(dialled),
-            port: listener.advertised_port.unwrap_or_else(|| call.local.port()).into(),
+            host: listener.advertised_host.clone().unwrap_or_else(|| call.dialled.host.to_string()),
+            port: listener.advertised_port.unwrap_or(call.dialled.port).into(),
             rack: settings.rack.clone(),
         };
         let cluster = &call.shared.cluster;
