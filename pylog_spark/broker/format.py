@@ -1,8 +1,8 @@
 """The first users of a broker or cluster, made before any broker runs: ``pylog broker format``.
 
-Whoever administers a cluster that asks for a login must be able to log in to make users, so the first one is made where the users are
-kept: in the data directory of a broker that is alone, which must be stopped, or in the cluster's ZooKeeper. It may be done again and
-again: a user who is there with the same password stays, one with another password is refused.
+To create a user at a cluster that asks for a login, an administrator must be able to log in. So the first user is made where the users are
+stored: in the data directory of a broker without ZooKeeper, which must be stopped, or in the cluster's ZooKeeper. Running it again is
+safe: a user that exists with the same password is left as it is, one with another password is refused.
 """
 
 import base64
@@ -100,12 +100,12 @@ def _base64(fields: dict[str, str], name: str) -> bytes | None:
 
 
 def add_users(data_dir: str | None, given: BrokerConfig, users: Sequence[FirstUser]) -> list[str]:
-    """Make `users` where the cluster of `given` keeps them, or in `data_dir`. Returns a sentence for each.
+    """Make `users` where the cluster of `given` stores them, or in `data_dir`. Returns a sentence for each.
 
     Raises
     ------
     FormatError
-        When one cannot be made; those before it are.
+        When a user cannot be made; those before it are.
     """
     try:
         with _store(data_dir, given) as store:
@@ -142,9 +142,7 @@ def _store(data_dir: str | None, given: BrokerConfig) -> Iterator[Store]:
             store.close()
         return
     if data_dir is None:
-        raise FormatError(
-            "Where are the users kept? Name the data directory with --data-dir DIR, or --zookeeper of a cluster."
-        )
+        raise FormatError("Missing --data-dir DIR, or --zookeeper HOST:PORT for a cluster.")
     if belongs_to_kafka(data_dir):
         raise FormatError(sentence_for_kafka(data_dir))
     os.makedirs(data_dir, exist_ok=True)
@@ -153,7 +151,7 @@ def _store(data_dir: str | None, given: BrokerConfig) -> Iterator[Store]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise FormatError(
-                f"A broker uses the data directory {data_dir}: stop it first, or make the user with pylog user create."
+                f"A broker uses the data directory {data_dir}: stop it first, or create the user with pylog user create."
             ) from None
         store = FileStore(data_dir)
         if stored_cluster_id(store) is None:
@@ -181,16 +179,16 @@ def _added(registry: SecurityRegistry, given: BrokerConfig, level: int, user: Fi
 
 
 def _kept(there: User, user: FirstUser) -> str:
-    """The sentence about a user who is there already. Raises `FormatError` when that one has another password."""
+    """The sentence about a user that exists already. Raises `FormatError` when its password is another one."""
     known = there.credentials[user.mechanism]
     salted = user.salted_password or _salted(user, known.salt, known.iterations)
     stored_key, _ = scram.keys(user.mechanism, salted)
     if not hmac.compare_digest(stored_key, known.stored_key):
         raise FormatError(
-            f"User {user.name} is there already with another password for {user.mechanism.text}, and was not changed: start the broker and "
-            f"say pylog user create {user.name}."
+            f"User {user.name} exists already, with another password for {user.mechanism.text}, and was not changed. To change the password, "
+            f"start the broker and run pylog user create {user.name}."
         )
-    return f"User {user.name} can log in by {user.mechanism.text} already; nothing was changed."
+    return f"User {user.name} can already log in by {user.mechanism.text}; nothing was changed."
 
 
 def _salted(user: FirstUser, salt: bytes, iterations: int) -> bytes:

@@ -1,4 +1,4 @@
-"""``pylog acl list | create | delete``: who may do what, with the options of Kafka's kafka-acls."""
+"""``pylog acl list | create | delete``, with the options of Kafka's kafka-acls."""
 
 from collections.abc import Callable, Sequence
 from itertools import product
@@ -66,25 +66,27 @@ def _pattern_option(*words: str, default: str) -> Callable[[_Command], _Command]
     """Add --resource-pattern-type."""
     return click.option("--resource-pattern-type", "pattern_type", type=click.Choice(words, case_sensitive=False),
                         default=default, show_default=True,
-                        help="How the names of resources are meant.")  # fmt: skip
+                        help="How resource names match.")  # fmt: skip
 
 
-def _who_options(command: _Command) -> _Command:
-    """Add the options that say who, from where and what."""
+def _entry_options(command: _Command) -> _Command:
+    """Add the options that name principals, hosts and operations."""
     options = [
-        click.option("--allow-principal", "allowed", multiple=True, metavar="User:NAME", help="Who may. Repeatable."),
+        click.option("--allow-principal", "allowed", multiple=True, metavar="User:NAME",
+                     help="Principal to allow. Repeatable."),
         click.option("--deny-principal", "denied", multiple=True, metavar="User:NAME",
-                     help="Who may not, whatever else is allowed. Repeatable."),
+                     help="Principal to deny; a denial wins. Repeatable."),
         click.option("--allow-host", "allowed_from", multiple=True, metavar="ADDRESS",
-                     help="From where those who may. Repeatable.  [default: everywhere]"),
+                     help="Host that the allowed principals connect from. Repeatable.  [default: any host]"),
         click.option("--deny-host", "denied_from", multiple=True, metavar="ADDRESS",
-                     help="From where those who may not. Repeatable.  [default: everywhere]"),
+                     help="Host that the denied principals connect from. Repeatable.  [default: any host]"),
         click.option("--operation", "operations", multiple=True, metavar="OPERATION",
-                     help="Such as Read, Write, Describe or All. Repeatable.  [default: All]"),
-        click.option("--producer", is_flag=True, help="What a producer does: writes, describes and creates the topics; writes and "
-                                                      "describes the transactional ids."),
-        click.option("--consumer", is_flag=True, help="What a consumer does: reads and describes the topics, reads the groups."),
-        click.option("--idempotent", is_flag=True, help="With --producer: also what idempotent producers of old clients do."),
+                     help="Operation, such as Read, Write, Describe or All. Repeatable.  [default: All]"),
+        click.option("--producer", is_flag=True, help="The operations of a producer: WRITE, DESCRIBE and CREATE on the topics, WRITE "
+                                                      "and DESCRIBE on the transactional ids."),
+        click.option("--consumer", is_flag=True, help="The operations of a consumer: READ and DESCRIBE on the topics, READ on the groups."),
+        click.option("--idempotent", is_flag=True, help="With --producer: also IDEMPOTENT_WRITE on the cluster, which idempotent producers "
+                                                        "of old clients need."),
     ]  # fmt: skip
     for option in reversed(options):
         command = option(command)
@@ -93,9 +95,9 @@ def _who_options(command: _Command) -> _Command:
 
 @click.group()
 def acl() -> None:
-    """List, create and delete ACLs: who may do what.
+    """List, create and delete ACLs: which principal may do what.
 
-    What is denied counts before what is allowed. When the brokers have an authorizer, who is not allowed anything may do nothing.
+    Denials win. With an authorizer, whatever no ACL allows is refused.
     """
 
 
@@ -105,7 +107,9 @@ Examples:
   pylog acl list --principal User:alice
   pylog acl list --topic events --resource-pattern-type match
 """)  # fmt: skip
-@click.option("--principal", "principals", multiple=True, metavar="User:NAME", help="Only theirs. Repeatable.")
+@click.option(
+    "--principal", "principals", multiple=True, metavar="User:NAME", help="Only ACLs of this principal. Repeatable."
+)
 @_resource_options
 @_pattern_option("any", "match", "literal", "prefixed", default="any")
 @bootstrap_option
@@ -119,7 +123,7 @@ def list_(
     as_json: bool,
     **named: Any,
 ) -> None:
-    """List ACLs, all or those of the resources and principals that are named."""
+    """List all ACLs, or those of the given resources and principals."""
     resources: Sequence[tuple[str, str | None]] = resources_of(**named) or [("ANY", None)]
     with admin_of(bootstrap, client_config) as admin:
         found = dict.fromkeys(
@@ -143,17 +147,17 @@ Examples:
   pylog acl create --allow-principal User:bob --consumer --topic events --group readers
   pylog acl create --deny-principal User:carol --operation Read --topic pay --resource-pattern-type prefixed
 """)  # fmt: skip
-@_who_options
+@_entry_options
 @_resource_options
 @_pattern_option("literal", "prefixed", default="literal")
 @bootstrap_option
 @client_config_option
 def create(bootstrap: str, client_config: list[tuple[str, str]], pattern_type: str, **given: Any) -> None:
-    """Create ACLs: what is named, for each who is named, on each resource."""
+    """Create an ACL for each combination of principal, host, operation and resource."""
     wanted = _bindings(pattern_type, given)
     with admin_of(bootstrap, client_config) as admin:
         refuse_failed(admin.create_acls(wanted))
-    click.echo(f"There are {plural(len(wanted), 'ACL')} now as asked." if len(wanted) > 1 else "There is this ACL now.")
+    click.echo(f"Created {plural(len(wanted), 'ACL')}.")
 
 
 @acl.command(epilog="""\b
@@ -161,7 +165,7 @@ Examples:
   pylog acl delete --topic events --execute
   pylog acl delete --allow-principal User:bob --consumer --topic events --group readers --execute
 """)  # fmt: skip
-@_who_options
+@_entry_options
 @_resource_options
 @_pattern_option("any", "match", "literal", "prefixed", default="literal")
 @execute_option
@@ -176,10 +180,10 @@ def delete(
     pattern_type: str,
     **given: Any,
 ) -> None:
-    """Delete ACLs: exactly what is named; of resources without anybody named, all."""
+    """Delete exactly the given ACLs; with resources only: all their ACLs."""
     filters = _filters(pattern_type, given)
     with admin_of(bootstrap, client_config) as admin:
-        found = dict.fromkeys(each for one in filters for each in admin.describe_acls(one))
+        found = dict.fromkeys(acl for acl_filter in filters for acl in admin.describe_acls(acl_filter))
         if execute and found:
             results = admin.delete_acls(filters)
             refuse_failed(results)
@@ -191,7 +195,7 @@ def delete(
         click.echo(f"{each.permission} {each.principal} from {each.host}: {each.operation} on {each.pattern_type} {each.resource_type} "
                    f"{each.resource_name}")  # fmt: skip
     done = "Deleted" if execute else "Would delete"
-    click.echo(f"{done} {plural(len(found), 'ACL')}." + ("" if execute or not found else " Say --execute to do it."))
+    click.echo(f"{done} {plural(len(found), 'ACL')}." + ("" if execute or not found else " Add --execute to do it."))
 
 
 def resources_of(
@@ -201,7 +205,7 @@ def resources_of(
     user_principals: Sequence[str],
     cluster: bool,
 ) -> list[Resource]:
-    """The resources that are named, each once."""
+    """The given resources, each once."""
     named = {"TOPIC": topics, "GROUP": groups, "TRANSACTIONAL_ID": transactional_ids, "USER": user_principals}
     found = [(kind, name) for kind, names in named.items() for name in names]
     return list(dict.fromkeys([*found, *([("CLUSTER", _CLUSTER_NAME)] if cluster else [])]))
@@ -211,25 +215,25 @@ def operation_of(text: str) -> str:
     """Kafka's name of an operation, which may be written as ``Read``, ``READ`` or ``describe-configs``."""
     found = _KNOWN.get(text.replace("-", "").replace("_", "").upper())
     if found is None:
-        raise click.BadParameter(f"{text!r} is no operation: it must be one of {', '.join(_KNOWN.values())}.")
+        raise click.BadParameter(f"{text!r} is not an operation: it must be one of {', '.join(_KNOWN.values())}.")
     return found
 
 
 def operations_on(
     resources: Sequence[Resource], operations: Sequence[str], *, producer: bool, consumer: bool, idempotent: bool
 ) -> list[tuple[Resource, str]]:
-    """What is done to each resource: `operations` (by Kafka's names), or what producers and consumers do."""
+    """The operations on each resource: `operations` (by Kafka's names), or those of producers and consumers."""
     if not (producer or consumer):
         if idempotent:
             raise click.UsageError("--idempotent needs --producer.")
         for (kind, _), operation in product(resources, operations):
             if operation != _ALL and operation not in _OPERATIONS[kind]:
                 raise click.UsageError(
-                    f"{operation} is nothing that is done to a {kind}: that has {', '.join(_OPERATIONS[kind])}."
+                    f"{operation} is not an operation on {kind}; use {', '.join((*_OPERATIONS[kind], _ALL))}."
                 )
         return list(product(resources, operations or [_ALL]))
     if operations:
-        raise click.UsageError("--producer and --consumer say what is done: leave --operation out.")
+        raise click.UsageError("--producer and --consumer choose the operations: leave --operation out.")
     kinds = {kind for kind, _ in resources}
     if "TOPIC" not in kinds:
         raise click.UsageError("--producer and --consumer need a --topic.")
@@ -247,47 +251,46 @@ def _done(given: dict[str, Any]) -> list[tuple[Resource, str]]:
     kinds = ("topics", "groups", "transactional_ids", "user_principals", "cluster")
     resources = resources_of(**{kind: given[kind] for kind in kinds})
     if not resources:
-        raise click.UsageError(
-            "On which resource? Give --topic, --group, --transactional-id, --user-principal or --cluster."
-        )
+        raise click.UsageError("Missing --topic, --group, --transactional-id, --user-principal or --cluster.")
     words = {word: given[word] for word in ("producer", "consumer", "idempotent")}
     return operations_on(resources, [operation_of(text) for text in given["operations"]], **words)
 
 
-def _who(given: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """Principal, host and permission of all who are named."""
+def _principals(given: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """Principal, host and permission of each combination."""
     for principals, hosts, word in (("allowed", "allowed_from", "allow"), ("denied", "denied_from", "deny")):
         if given[hosts] and not given[principals]:
             raise click.UsageError(f"--{word}-host needs --{word}-principal.")
     return [
-        *((who, host, "ALLOW") for who, host in product(given["allowed"], given["allowed_from"] or ["*"])),
-        *((who, host, "DENY") for who, host in product(given["denied"], given["denied_from"] or ["*"])),
+        *((principal, host, "ALLOW") for principal, host in product(given["allowed"], given["allowed_from"] or ["*"])),
+        *((principal, host, "DENY") for principal, host in product(given["denied"], given["denied_from"] or ["*"])),
     ]
 
 
 def _bindings(pattern_type: str, given: dict[str, Any]) -> list[AclBinding]:
-    who = _who(given)
-    if not who:
-        raise click.UsageError("For whom? Give --allow-principal User:NAME or --deny-principal User:NAME.")
+    principals = _principals(given)
+    if not principals:
+        raise click.UsageError("Missing --allow-principal User:NAME or --deny-principal User:NAME.")
     return [
         # There is one cluster, so its name is no prefix.
         AclBinding(
             kind, name, "LITERAL" if kind == "CLUSTER" else pattern_type.upper(), principal, host, operation, permission
         )
-        for ((kind, name), operation), (principal, host, permission) in product(_done(given), who)
+        for ((kind, name), operation), (principal, host, permission) in product(_done(given), principals)
     ]
 
 
 def _filters(pattern_type: str, given: dict[str, Any]) -> list[AclBindingFilter]:
-    done, who = _done(given), _who(given)
+    done, principals = _done(given), _principals(given)
     everything = not given["operations"] and not given["producer"] and not given["consumer"]
-    if not who:
+    if not principals:
         if not everything:
             raise click.UsageError(
-                "Whose? Give --allow-principal or --deny-principal, or only resources to delete all their ACLs."
+                "Missing --allow-principal or --deny-principal. To delete all ACLs of the resources, leave --operation, --producer and "
+                "--consumer out."
             )
         return [AclBindingFilter(kind, name, pattern_type.upper()) for (kind, name), _ in done]
     return [
         AclBindingFilter(kind, name, pattern_type.upper(), principal, host, operation, permission)
-        for ((kind, name), operation), (principal, host, permission) in product(done, who)
+        for ((kind, name), operation), (principal, host, permission) in product(done, principals)
     ]

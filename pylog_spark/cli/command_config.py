@@ -1,16 +1,17 @@
 """``--command-config FILE``: settings of the client from a Java properties file, as Kafka's own tools take them.
 
-So passwords need not stand on a command line, where other users of the machine see them. What ``--client-config`` gives goes before what
-the file has; the file's ``bootstrap.servers`` before the default of ``--bootstrap-server``. Settings of the Java clients that this client
-does not have are passed over or refused as in the data source.
+So passwords need not be on a command line, where other users of the machine see them. ``--client-config`` wins over the file, and the
+file's ``bootstrap.servers`` over the default of ``--bootstrap-server``. Settings of the Java clients that this client does not have are
+ignored or refused as by the data source.
 """
 
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
 
-#: Where the file's settings lie in the context of a command.
+#: Under which key the context of a command has the file's settings.
 _META = "pylog_spark.cli.command_config"
 ENVIRONMENT = "PYLOG_COMMAND_CONFIG"
 
@@ -33,7 +34,7 @@ def command_config_option(command: _Command) -> _Command:
 
 
 def command_config() -> dict[str, str]:
-    """The settings of the file that this command was given; none when it was given none."""
+    """The settings of this command's file; none without a file."""
     context = click.get_current_context(silent=True)
     return {} if context is None else dict(context.meta.get(_META, {}))
 
@@ -51,7 +52,9 @@ def _read(context: click.Context, parameter: click.Parameter, path: str | None) 
         raise click.BadParameter(error.args[0], context, parameter) from None
     for name in given:
         if name in REFUSED:
-            raise click.BadParameter(f"{path}: the setting {name} is refused: {REFUSED[name]}.", context, parameter)
+            # In the file names have no "kafka." before them, as options of the data source have.
+            why = re.sub(r"\bkafka\.", "", REFUSED[name])
+            raise click.BadParameter(f"{path}: the setting {name} is refused: {why}.", context, parameter)
     settings = {name: text for name, text in given.items() if name not in IGNORED and name != "group.id"}
     if servers := settings.pop("bootstrap.servers", ""):
         context.default_map = {**(context.default_map or {}), "bootstrap": servers}

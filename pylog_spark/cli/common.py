@@ -102,7 +102,7 @@ def client_config_option(command: _Command) -> _Command:
         "client_config",
         cls=SettingOption,
         owners=["client"],
-        help="A setting of the client by Kafka's name, such as request.timeout.ms=5000. Repeatable. Passwords belong into --command-config.",
+        help="A setting of the client by Kafka's name, such as request.timeout.ms=5000. Repeatable. Passwords belong in --command-config.",
     )(command)
 
 

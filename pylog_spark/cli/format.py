@@ -1,4 +1,4 @@
-"""``pylog broker format``: the first users, before any broker runs."""
+"""``pylog broker format``: make the first users, before any broker runs."""
 
 from dataclasses import replace
 
@@ -14,15 +14,15 @@ Examples:
   pylog broker format --data-dir ./data --add-scram 'SCRAM-SHA-512=[name=admin]' --password-file admin.password
   pylog broker format --zookeeper 127.0.0.1:2181/pylog --add-scram 'SCRAM-SHA-256=[name=admin,iterations=8192]'
 
-A password may stand inside, as Kafka has it, [name=admin,password=secret]; but then every user of
-the machine can read it as long as the command runs. Without one it comes from --password-file, from
-{VARIABLE}, or is asked for.
+The password may also be given inside, as in Kafka: [name=admin,password=secret]. But then every user of
+the machine can read it while the command runs. Otherwise it comes from --password-file or from
+{VARIABLE}, or the command asks for it.
 """)  # fmt: skip
 @click.option(
     "--data-dir",
     "-d",
     metavar="DIR",
-    help="The directory of the log of a broker that runs alone; created when missing.",
+    help="The data directory of a broker without ZooKeeper; created when missing.",
 )
 @click.option(
     "--zookeeper", "-z", metavar="HOST:PORT[/CHROOT]", help="The ZooKeeper that the brokers of a cluster share."
@@ -43,7 +43,7 @@ def format_(
 ) -> None:
     """Make the first users of a broker or cluster, so that somebody can log in.
 
-    It may be said again and again: who is there with the same password stays.
+    Running it again is safe: a user that exists with the same password is left as it is.
     """
     from pylog_spark.broker import properties
     from pylog_spark.broker.config import broker_config

@@ -1,4 +1,4 @@
-"""``pylog quota list | set | remove``: how much users, client ids and addresses may use."""
+"""``pylog quota list | set | remove``: limits for users, client ids and addresses."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -16,12 +16,14 @@ from pylog_spark.cli.common import (
 )
 
 _TYPES = ("user", "client-id", "ip")
+#: What the help calls one and several of each type.
+_WORDS = {"user": ("A user", "users"), "client-id": ("A client id", "client ids"), "ip": ("An address", "addresses")}
 _KNOWN = {
     "producer_byte_rate": "bytes a second that may be produced, at each broker",
     "consumer_byte_rate": "bytes a second that may be consumed, at each broker",
     "request_percentage": "percent of one thread's time that requests may take, at each broker",
-    "controller_mutation_rate": "partitions a second that may be created and deleted (kept, not enforced yet)",
-    "connection_creation_rate": "connections a second that an address may open, at each broker (kept, not enforced yet)",
+    "controller_mutation_rate": "partitions a second that may be created and deleted (stored, not enforced yet)",
+    "connection_creation_rate": "connections a second that an address may open, at each broker (stored, not enforced yet)",
 }
 _QUOTAS = "\b\nQuotas:\n" + "\n".join(f"  {name}: {meaning}" for name, meaning in _KNOWN.items())
 
@@ -30,13 +32,14 @@ _Values = dict[str, Any]
 
 
 def _entity_options(command: _Command) -> _Command:
-    """Add the options that say whose quotas."""
+    """Add the options that name the entity."""
     for kind in reversed(_TYPES):
+        one, several = _WORDS[kind]
         flag = f"default_{kind.replace('-', '_')}"
         command = click.option(f"--default-{kind}", flag, is_flag=True,
-                               help=f"All others, without quotas of their own {kind}.")(command)  # fmt: skip
-        command = click.option(f"--{kind}", kind.replace("-", "_"), metavar="NAME",
-                               help="An address." if kind == "ip" else f"A {kind}.")(command)  # fmt: skip
+                               help=f"The default for all {several} without a quota of their own.")(command)  # fmt: skip
+        command = click.option(f"--{kind}", kind.replace("-", "_"), metavar="ADDRESS" if kind == "ip" else "NAME",
+                               help=f"{one}.")(command)  # fmt: skip
     return command
 
 
@@ -54,9 +57,7 @@ def _entity(given: _Values) -> dict[str, str | None]:
 def _named(given: _Values) -> dict[str, str | None]:
     entity = _entity(given)
     if not entity:
-        raise click.UsageError(
-            "Whose quotas? Give --user, --client-id, both, or --ip; or their defaults, --default-user..."
-        )
+        raise click.UsageError("Missing --user, --client-id or --ip, or a default such as --default-user.")
     return entity
 
 
@@ -64,7 +65,7 @@ def _named(given: _Values) -> dict[str, str | None]:
 def quota() -> None:
     """List, set and remove quotas of users, client ids and addresses.
 
-    The quotas of a user and client id together count before those of the user, and those before those of the client id.
+    A quota of a user and client id together comes before one of the user, and that before one of the client id.
     """
 
 
@@ -78,7 +79,7 @@ Examples:
 @client_config_option
 @json_option
 def list_(bootstrap: str, client_config: list[tuple[str, str]], as_json: bool, **given: Any) -> None:
-    """List quotas, all or those of what is named."""
+    """List all quotas, or those of a user, client id or address."""
     with admin_of(bootstrap, client_config) as admin:
         found = admin.describe_client_quotas(_entity(given))
     if as_json:
@@ -86,7 +87,7 @@ def list_(bootstrap: str, client_config: list[tuple[str, str]], as_json: bool, *
     elif found:
         rows = [(_shown(each.entity), name, f"{value:g}" if value % 1 else f"{value:.0f}")
                 for each in found for name, value in sorted(each.quotas.items())]  # fmt: skip
-        echo_table(["OF", "QUOTA", "VALUE"], rows)
+        echo_table(["ENTITY", "QUOTA", "VALUE"], rows)
     else:
         click.echo("There are no quotas.", err=True)
 
@@ -107,7 +108,7 @@ Examples:
 def set_(
     quotas: tuple[str, ...], dry_run: bool, bootstrap: str, client_config: list[tuple[str, str]], **given: Any
 ) -> None:
-    """Set quotas of a user, a client id, both together, or an address."""
+    """Set quotas of a user, a client id, a user and client id together, or an address."""
     entity, values = _named(given), dict(map(_quota, quotas))
     with admin_of(bootstrap, client_config) as admin:
         refuse_failed(admin.alter_client_quotas([(entity, values)], validate_only=dry_run))
@@ -124,7 +125,7 @@ Examples:
 @bootstrap_option
 @client_config_option
 def remove(quotas: tuple[str, ...], bootstrap: str, client_config: list[tuple[str, str]], **given: Any) -> None:
-    """Remove quotas of a user, a client id, both together, or an address; all when none is named."""
+    """Remove quotas of a user, a client id, a user and client id together, or an address. Without a QUOTA, remove all of them."""
     entity = _named(given)
     with admin_of(bootstrap, client_config) as admin:
         present = admin.describe_client_quotas(entity, strict=True)

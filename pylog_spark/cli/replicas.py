@@ -160,7 +160,7 @@ def reassign(
         if not moves:
             return
         if not execute:
-            click.echo("Nothing was moved: say --execute to do it.", err=True)
+            click.echo("Nothing was moved: add --execute to do it.", err=True)
             return
         _move(admin, moves, throttle, wait)
 
@@ -207,7 +207,7 @@ def cancel(topics: tuple[str, ...], execute: bool, bootstrap: str, client_config
             # The throttle of a command that was stopped is removed when its move is cancelled.
             _unthrottle(admin, {topic for topic, _ in chosen})
     done = "Ended" if execute else "Would end"
-    click.echo(f"{done} {plural(len(chosen), 'move')}." + ("" if execute or not chosen else " Say --execute to do it."))
+    click.echo(f"{done} {plural(len(chosen), 'move')}." + ("" if execute or not chosen else " Add --execute to do it."))
 
 
 @click.command(epilog="Example: pylog cluster elect events")
@@ -221,7 +221,7 @@ def elect(
 ) -> None:
     """Make the preferred replica of each partition its leader, of TOPICs or of all topics."""
     if unclean and not execute:
-        raise click.UsageError("--unclean may lose committed records: say --execute to do it.")
+        raise click.UsageError("--unclean may lose committed records: add --execute to do it.")
     with admin_of(bootstrap, client_config) as admin:
         chosen = [partition for text in topics for partition in partitions_of(admin, text)] if topics else None
         results = admin.elect_leaders(chosen, unclean=unclean)
@@ -240,7 +240,7 @@ def unregister(broker: int, execute: bool, bootstrap: str, client_config: list[t
         left = sum(broker in replicas for replicas in _present(admin).values())
         if execute:
             admin.unregister_broker(broker)
-    done = "is unregistered" if execute else "would be unregistered; say --execute to do it"
+    done = "is unregistered" if execute else "would be unregistered; add --execute to do it"
     click.echo(f"Broker {broker} {done}.")
     if left:
         click.echo(f"It still has {plural(left, 'replica')}: move them with pylog cluster reassign.", err=True)

@@ -23,7 +23,7 @@ _MECHANISM = click.Choice(list(scram.BY_TEXT), case_sensitive=False)
 def user() -> None:
     """Create, list and delete users that log in by SCRAM.
 
-    The brokers keep what SCRAM needs of a password, never the password.
+    The brokers store what SCRAM needs to check a password, never the password itself.
     """
 
 
@@ -35,7 +35,7 @@ Examples:
 """)  # fmt: skip
 @click.argument("name")
 @click.option("--mechanism", "-m", "mechanisms", multiple=True, type=_MECHANISM,
-              help="What the user logs in by; repeatable.  [default: both]")  # fmt: skip
+              help="Mechanism that the user logs in by. Repeatable.  [default: both]")  # fmt: skip
 @click.option("--iterations", type=click.IntRange(scram.MIN_ITERATIONS, scram.MAX_ITERATIONS),
               default=scram.DEFAULT_ITERATIONS, show_default=True,
               help="How often the password is hashed: more makes guessing, and logging in, slower.")  # fmt: skip
@@ -64,7 +64,7 @@ def create(
 @client_config_option
 @json_option
 def list_(bootstrap: str, client_config: list[tuple[str, str]], as_json: bool) -> None:
-    """List users and what they log in by."""
+    """List users and the mechanisms by which they log in."""
     with admin_of(bootstrap, client_config) as admin:
         found = admin.describe_user_scram_credentials()
     refuse_failed(found)
@@ -85,14 +85,14 @@ Examples:
   pylog user delete alice --mechanism SCRAM-SHA-256 --execute
 """)  # fmt: skip
 @click.argument("name")
-@click.option("--mechanism", "-m", type=_MECHANISM, help="Only by this the user can no longer log in.")
+@click.option("--mechanism", "-m", type=_MECHANISM, help="Remove only this mechanism's credential.")
 @execute_option
 @bootstrap_option
 @client_config_option
 def delete(
     name: str, mechanism: str | None, execute: bool, bootstrap: str, client_config: list[tuple[str, str]]
 ) -> None:
-    """Delete the user NAME. ACLs and quotas stay; who is logged in stays so until the connection ends or logs in again."""
+    """Delete the user NAME. ACLs and quotas stay; open connections stay until they end or log in again."""
     with admin_of(bootstrap, client_config) as admin:
         (found,) = admin.describe_user_scram_credentials([name])
         raise_if_failed(found)
@@ -103,5 +103,5 @@ def delete(
                 refuse_failed(admin.delete_user_scram_credentials([(name, each)]))
     left = [each for each in present if each not in gone]
     what = f"User {name} can no longer log in by {' and '.join(gone)}" if left else f"User {name} is deleted"
-    would = f"Would delete {' and '.join(gone)} of user {name}. Say --execute to do it."
+    would = f"Would delete {' and '.join(gone)} of user {name}. Add --execute to do it."
     click.echo(f"{what}." if execute else would)

@@ -77,7 +77,7 @@ def test_elections_that_are_not_needed_are_no_error_and_unclean_ones_need_a_word
 
 def test_a_broker_that_lives_or_is_not_known_is_not_forgotten(pylog, broker, topic):
     shown = pylog("cluster", "unregister", "7")
-    assert (shown.returncode, shown.stdout) == (0, "Broker 7 would be unregistered; say --execute to do it.\n")
+    assert (shown.returncode, shown.stdout) == (0, "Broker 7 would be unregistered; add --execute to do it.\n")
     done = pylog("cluster", "unregister", "7", "--execute")
     assert done.returncode == 1
     assert "Broker 7 is not registered." in done.stderr

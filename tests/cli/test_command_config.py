@@ -60,6 +60,7 @@ def test_how_batches_are_compressed_may_stand_in_the_file_unless_the_command_lin
     [
         ({"sasl.kerberos.service.name": "kafka"}, "GSSAPI (Kerberos) is not spoken"),
         ({"ssl.engine.factory.class": "a.B"}, "there are no Java classes"),
+        ({"bootstrap.controllers": "a:1"}, "speaks to brokers; give bootstrap.servers."),
         ({"sasl.passwort": "planted"}, "did you mean sasl.password?"),
         ({"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "sasl.password": "planted"}, "sasl.username"),
     ],
@@ -72,7 +73,7 @@ def test_what_a_file_has_wrong_is_one_sentence_without_secrets(pylog, properties
     assert "Traceback" not in refused.stderr
 
 
-def test_a_file_that_is_not_there_is_said(pylog, tmp_path):
+def test_a_missing_file_is_named(pylog, tmp_path):
     refused = pylog("topic", "list", "--command-config", str(tmp_path / "missing"))
     assert (refused.returncode, "cannot be read" in refused.stderr) == (2, True)
 

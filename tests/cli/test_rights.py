@@ -28,7 +28,7 @@ def test_a_user_is_created_listed_and_deleted(pylog, environment):
         "credentials": [{"iterations": 4096, "mechanism": "SCRAM-SHA-512"}],
     }
     would = pylog("user", "delete", "alice", "--mechanism", "SCRAM-SHA-256").stdout
-    assert would == "Would delete SCRAM-SHA-256 of user alice. Say --execute to do it.\n"
+    assert would == "Would delete SCRAM-SHA-256 of user alice. Add --execute to do it.\n"
     one = pylog("user", "delete", "alice", "--mechanism", "SCRAM-SHA-256", "--execute").stdout
     assert one == "User alice can no longer log in by SCRAM-SHA-256.\n"
     assert pylog("user", "delete", "alice", "--execute").stdout == "User alice is deleted.\n"
@@ -74,7 +74,7 @@ def test_a_terminal_is_asked_twice_and_shows_nothing(pylog, environment, command
     pylog("user", "delete", "dave", "--execute")
 
 
-def test_a_user_that_cannot_be_is_refused_with_a_sentence(pylog, environment):
+def test_an_invalid_user_is_refused_with_a_sentence(pylog, environment):
     refused = pylog("user", "create", "", env={**environment, "PYLOG_USER_PASSWORD": SECRET})
     assert (refused.returncode, refused.stderr) == (1, "Error: Username must not be empty.\n")
     assert pylog("user", "create", "x", "--iterations", "100").returncode == 2
@@ -109,7 +109,7 @@ def test_quotas_are_set_listed_and_removed(pylog):
 @pytest.mark.parametrize(
     ("words", "code", "sentence"),
     [
-        (("producer_byte_rate=1",), 2, "Whose quotas?"),
+        (("producer_byte_rate=1",), 2, "Missing --user, --client-id or --ip"),
         (("producer_byte_rate", "--user", "a"), 2, "'producer_byte_rate' is not QUOTA=NUMBER"),
         (("producer_byte_rate=1", "--user", "a", "--default-user"), 2, "exclude each other"),
         (("producer_byte_rate=0", "--user", "a"), 1, "Quota producer_byte_rate must be greater than 0"),
@@ -117,7 +117,7 @@ def test_quotas_are_set_listed_and_removed(pylog):
         (("producer_byte_rate=1", "--ip", "10.0.0.1"), 1, "Invalid configuration key producer_byte_rate"),
     ],
 )
-def test_quotas_that_cannot_be_are_refused_with_a_sentence(pylog, words, code, sentence):
+def test_invalid_quotas_are_refused_with_a_sentence(pylog, words, code, sentence):
     refused = pylog("quota", "set", *words)
     assert refused.returncode == code
     assert sentence in refused.stderr
@@ -138,7 +138,7 @@ def test_the_first_user_is_made_before_the_broker_starts_and_logs_in(pylog, tmp_
     )
     made = pylog(*words)
     assert (made.returncode, made.stdout) == (0, "User admin can log in by SCRAM-SHA-512.\n")
-    assert pylog(*words).stdout == "User admin can log in by SCRAM-SHA-512 already; nothing was changed.\n"
+    assert pylog(*words).stdout == "User admin can already log in by SCRAM-SHA-512; nothing was changed.\n"
     other = pylog(*words[:-2], env={**environment, "PYLOG_USER_PASSWORD": "cuttlefish"})
     assert (other.returncode, other.stderr.count("\n")) == (1, 1)
     assert "another password" in other.stderr
@@ -156,7 +156,7 @@ def test_the_first_user_is_made_before_the_broker_starts_and_logs_in(pylog, tmp_
 
 
 def test_no_password_stands_in_a_process_list(command, environment, tmp_path):
-    """While a command hashes and sends, its command line has no password that came from elsewhere."""
+    """While a command hashes and sends, its command line has no password that came from a file or standard input."""
     asking = subprocess.Popen(
         [*command, "user", "create", "erin", "--password-file", "-"],
         env={**environment, "PYLOG_BOOTSTRAP_SERVERS": "127.0.0.1:1"},
@@ -195,7 +195,7 @@ def acl(pylog, environment, guarded):
 
 def test_acls_are_created_listed_and_deleted(acl):
     created = acl("create", "--allow-principal", "User:alice", "--producer", "--topic", "events")
-    assert (created.returncode, created.stdout, created.stderr) == (0, "There are 3 ACLs now as asked.\n", "")
+    assert (created.returncode, created.stdout, created.stderr) == (0, "Created 3 ACLs.\n", "")
     acl("create", "--deny-principal", "User:bob", "--deny-host", "10.0.0.1", "--operation", "Read", "--topic", "ev",
         "--resource-pattern-type", "prefixed")  # fmt: skip
     acl("create", "--allow-principal", "User:carol", "--operation", "Alter", "--cluster")
@@ -207,7 +207,7 @@ def test_acls_are_created_listed_and_deleted(acl):
     assert len(json.loads(acl("list", "--topic", "events", "--resource-pattern-type", "match", "--json").stdout)) == 4
     assert len(json.loads(acl("list", "--principal", "User:bob", "--json").stdout)) == 1
     would = acl("delete", "--topic", "events")
-    assert would.stdout.splitlines()[-1] == "Would delete 3 ACLs. Say --execute to do it."
+    assert would.stdout.splitlines()[-1] == "Would delete 3 ACLs. Add --execute to do it."
     one = acl("delete", "--topic", "events", "--allow-principal", "User:alice", "--operation", "Create", "--execute")
     assert one.stdout.splitlines() == [
         "ALLOW User:alice from *: CREATE on LITERAL TOPIC events",
@@ -223,15 +223,19 @@ def test_acls_are_created_listed_and_deleted(acl):
 @pytest.mark.parametrize(
     ("words", "code", "sentence"),
     [
-        (("create", "--topic", "t"), 2, "For whom?"),
-        (("create", "--allow-principal", "User:a"), 2, "On which resource?"),
+        (("create", "--topic", "t"), 2, "Missing --allow-principal"),
+        (("create", "--allow-principal", "User:a"), 2, "Missing --topic"),
         (("create", "--allow-host", "h", "--topic", "t"), 2, "--allow-host needs --allow-principal"),
         (("create", "--allow-principal", "alice", "--topic", "t"), 1, "alice"),
-        (("create", "--allow-principal", "User:a", "--operation", "Fly", "--topic", "t"), 2, "'Fly' is no operation"),
-        (("delete", "--topic", "t", "--operation", "Read"), 2, "Whose?"),
+        (
+            ("create", "--allow-principal", "User:a", "--operation", "Fly", "--topic", "t"),
+            2,
+            "'Fly' is not an operation",
+        ),
+        (("delete", "--topic", "t", "--operation", "Read"), 2, "Missing --allow-principal or --deny-principal"),
     ],
 )
-def test_acls_that_cannot_be_are_refused_with_a_sentence(acl, words, code, sentence):
+def test_invalid_acls_are_refused_with_a_sentence(acl, words, code, sentence):
     refused = acl(*words)
     assert refused.returncode == code, refused.stderr
     assert sentence in refused.stderr

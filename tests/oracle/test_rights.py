@@ -210,7 +210,7 @@ def test_a_quota_that_is_only_checked_is_not_set(s: Script) -> None:
 
 
 @case
-def test_quotas_that_cannot_be(s: Script) -> None:
+def test_invalid_quotas(s: Script) -> None:
     user = entity(user=s.new("user"))
     for whose, values in (
         (entity(), {"producer_byte_rate": 1.0}),

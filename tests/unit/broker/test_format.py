@@ -79,7 +79,7 @@ def test_the_first_user_is_made_in_a_new_directory_and_stays_when_it_is_made_aga
     salted = scram.salted_password(SHA_512, SECRET, credential.salt, credential.iterations)
     assert scram.keys(SHA_512, salted) == (credential.stored_key, credential.server_key)
     cluster = (tmp_path / "data" / ".pylog" / "cluster.json").read_bytes()
-    assert add(tmp_path / "data", admin) == ["User admin can log in by SCRAM-SHA-512 already; nothing was changed."]
+    assert add(tmp_path / "data", admin) == ["User admin can already log in by SCRAM-SHA-512; nothing was changed."]
     assert stored(tmp_path / "data") == [user]
     assert (tmp_path / "data" / ".pylog" / "cluster.json").read_bytes() == cluster
     again = FirstUser("admin", SHA_256, password="other")

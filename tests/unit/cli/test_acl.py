@@ -37,8 +37,8 @@ def test_a_producer_and_a_consumer_do_what_kafka_says():
 @pytest.mark.parametrize(
     ("resources", "given", "sentence"),
     [
-        ([GROUP], {"operations": ["WRITE"]}, "WRITE is nothing that is done to a GROUP"),
-        ([TOPIC, CLUSTER], {"operations": ["READ"]}, "READ is nothing that is done to a CLUSTER"),
+        ([GROUP], {"operations": ["WRITE"]}, "WRITE is not an operation on GROUP; use READ"),
+        ([TOPIC, CLUSTER], {"operations": ["READ"]}, "READ is not an operation on CLUSTER; use CREATE"),
         ([GROUP], {"consumer": True}, "need a --topic"),
         ([TOPIC], {"consumer": True}, "--consumer needs a --group"),
         ([TOPIC], {"producer": True, "operations": ["READ"]}, "leave --operation out"),
@@ -53,7 +53,7 @@ def test_what_makes_no_sense_is_refused(resources, given, sentence):
 def test_operations_are_written_as_kafka_does_or_otherwise():
     for text in ("DescribeConfigs", "DESCRIBE_CONFIGS", "describe-configs", "describeconfigs"):
         assert operation_of(text) == "DESCRIBE_CONFIGS"
-    with pytest.raises(click.BadParameter, match="'Rea' is no operation"):
+    with pytest.raises(click.BadParameter, match="'Rea' is not an operation"):
         operation_of("Rea")
 
 
