@@ -9,6 +9,7 @@ use pylog_wire::messages::metadata::MetadataRequestTopic;
 use pylog_wire::messages::*;
 use pylog_wire::{ErrorCode, message};
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use crate::server::support::{Broker, Client, batch, fetch_request, produce_request, topic, values};
 
@@ -321,6 +322,30 @@ fn a_topic_that_may_not_be_deleted_is_named_to_who_may_describe_it() {
         [Some("known"), None]
     );
     assert!(broker.decisions.kept.lock().unwrap().is_empty(), "nobody was asked");
+}
+
+#[test]
+fn a_topic_that_is_not_there_yet_is_deleted_by_nobody_who_may_only_describe_it() {
+    let broker = guarded();
+    broker.server.apply_acls([allow(Describe, (Topic, "made-just-now")), allow(Delete, (Topic, "mine"))]);
+    let mut client = broker.client();
+    // Who decides may know of a topic already that this broker has not applied.
+    let id = Uuid::new_v4();
+    let topics = json!([{"name": "made-just-now"}, {"name": null, "topic_id": id}]);
+    let request: DeleteTopicsRequest = serde_json::from_value(json!({"topics": topics})).unwrap();
+    let answer = client.call(&request, 6);
+    let (by_name, by_id) = (&answer.responses[0], &answer.responses[1]);
+    assert_eq!(by_name.error_code, ErrorCode::UnknownTopicOrPartition.code());
+    assert_eq!((by_id.error_code, by_id.topic_id), (ErrorCode::UnknownTopicId.code(), id));
+    let topic_names = vec!["made-just-now".into(), "secret".into()];
+    let answer = client.call(&DeleteTopicsRequest { topic_names, ..Default::default() }, 5);
+    let unknown_and_denied = [ErrorCode::UnknownTopicOrPartition, ErrorCode::TopicAuthorizationFailed];
+    let errors: Vec<_> = answer.responses.iter().map(|topic| topic.error_code).collect();
+    assert_eq!(errors, unknown_and_denied.map(ErrorCode::code));
+    assert!(broker.decisions.kept.lock().unwrap().is_empty(), "somebody was asked");
+    // Who may delete it has it deleted by who knows of it.
+    client.send(&DeleteTopicsRequest { topic_names: vec!["mine".into()], ..Default::default() }, 5, 1);
+    assert_eq!(asked(&question(&broker))["topic_names"], json!(["mine"]));
 }
 
 #[test]
