@@ -14,7 +14,7 @@ from pylog_spark.broker.messages import DescribeConfigsEntry, DescribeConfigsSyn
 from pylog_spark.broker.setting import Setting, Type, Value, show
 
 
-class Source(enum.IntEnum):
+class SettingSource(enum.IntEnum):
     """Where a value comes from; the protocol's numbers."""
 
     DYNAMIC_TOPIC_CONFIG = 1
@@ -24,7 +24,7 @@ class Source(enum.IntEnum):
     GROUP_CONFIG = 8
 
 
-Layer = tuple[str, Value, Source]
+Layer = tuple[str, Value, SettingSource]
 
 
 def topic_entries(
@@ -33,7 +33,7 @@ def topic_entries(
     """Give one entry for every topic setting."""
     entries = []
     for setting in TOPIC_SETTINGS:
-        layers = list(_override_layers(broker, setting, overrides, Source.DYNAMIC_TOPIC_CONFIG))
+        layers = list(_override_layers(broker, setting, overrides, SettingSource.DYNAMIC_TOPIC_CONFIG))
         entries.append(_entry(setting, topic_value(broker, setting, overrides), layers, False, synonyms, docs))
     return entries
 
@@ -44,7 +44,7 @@ def group_entries(
     """Give one entry for every setting that a group may have."""
     entries = []
     for setting in GROUP_SETTINGS:
-        layers = list(_override_layers(broker, setting, overrides, Source.GROUP_CONFIG))
+        layers = list(_override_layers(broker, setting, overrides, SettingSource.GROUP_CONFIG))
         entries.append(_entry(setting, topic_value(broker, setting, overrides), layers, False, synonyms, docs))
     return entries
 
@@ -59,7 +59,7 @@ def broker_entries(broker: BrokerConfig, synonyms: bool, docs: bool) -> list[Des
 
 
 def _override_layers(
-    broker: BrokerConfig, setting: Setting, overrides: Mapping[str, Value], source: Source
+    broker: BrokerConfig, setting: Setting, overrides: Mapping[str, Value], source: SettingSource
 ) -> Iterator[Layer]:
     if setting.name in overrides:
         yield setting.name, overrides[setting.name], source
@@ -68,10 +68,10 @@ def _override_layers(
         layer
         for fallback in fallbacks
         for layer in _broker_layers(broker, fallback)
-        if layer[2] != Source.DEFAULT_CONFIG
+        if layer[2] != SettingSource.DEFAULT_CONFIG
     ]
     defaults = [
-        (fallback.name, fallback.default, Source.DEFAULT_CONFIG)
+        (fallback.name, fallback.default, SettingSource.DEFAULT_CONFIG)
         for fallback in fallbacks
         if fallback.default is not None
     ]
@@ -81,18 +81,18 @@ def _override_layers(
 
 def _broker_layers(broker: BrokerConfig, setting: Setting) -> Iterator[Layer]:
     if setting.name in broker.dynamic:
-        yield setting.name, broker.dynamic[setting.name], Source.DYNAMIC_BROKER_CONFIG
+        yield setting.name, broker.dynamic[setting.name], SettingSource.DYNAMIC_BROKER_CONFIG
     if setting.name in broker.given:
-        yield setting.name, broker.given[setting.name], Source.STATIC_BROKER_CONFIG
+        yield setting.name, broker.given[setting.name], SettingSource.STATIC_BROKER_CONFIG
     if setting.default is not None:
-        yield setting.name, setting.default, Source.DEFAULT_CONFIG
+        yield setting.name, setting.default, SettingSource.DEFAULT_CONFIG
 
 
 def _entry(
     setting: Setting, value: Value, layers: list[Layer], read_only: bool, synonyms: bool, docs: bool
 ) -> DescribeConfigsEntry:
-    source = layers[0][2] if layers else Source.DEFAULT_CONFIG
-    # A password is never told, as Kafka does: only that there is one.
+    source = layers[0][2] if layers else SettingSource.DEFAULT_CONFIG
+    # The value of a password is not shown, as in Kafka: only that the setting is sensitive.
     sensitive = setting.type is Type.PASSWORD
     shown: list[DescribeConfigsSynonym] = (
         [

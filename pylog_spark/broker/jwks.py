@@ -32,7 +32,7 @@ class JwksError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class KeySource:
     """Where the keys are read, and how often.
 
     Attributes
@@ -112,7 +112,7 @@ class Source:
             connection.close()
 
 
-def source_of(broker: BrokerConfig) -> Source | None:
+def source_of(broker: BrokerConfig) -> KeySource | None:
     """Where a broker's keys are, by its settings; None when no tokens are used. Raises `ConfigError`."""
     url = broker.text(URL)
     if not url:
@@ -131,7 +131,7 @@ def source_of(broker: BrokerConfig) -> Source | None:
         raise ConfigError(
             f"{URL} is refused: give an https:// URL, or a file as file:///PATH (http:// only to this machine)."
         )
-    return Source(
+    return KeySource(
         url,
         broker.number("sasl.oauthbearer.jwks.endpoint.refresh.ms") / 1000,
         broker.number("sasl.oauthbearer.jwks.endpoint.retry.backoff.ms") / 1000,
@@ -146,7 +146,7 @@ class JwksReader:
     """
 
     def __init__(
-        self, source: Source | None, apply: Callable[[str], None], refused: type[Exception], node_id: int
+        self, source: KeySource | None, apply: Callable[[str], None], refused: type[Exception], node_id: int
     ) -> None:
         self._source = source
         self._apply = apply
@@ -173,7 +173,7 @@ class JwksReader:
         self._closing.set()
         self._wake.set()
 
-    def _run(self, source: Source) -> None:
+    def _run(self, source: KeySource) -> None:
         with serving_as(self._node_id):
             if not source.is_file:
                 self._turn(source)
@@ -183,7 +183,7 @@ class JwksReader:
                 if not self._closing.is_set():
                     self._turn(source)
 
-    def _turn(self, source: Source) -> None:
+    def _turn(self, source: KeySource) -> None:
         try:
             self._read(source)
         except JwksError as error:
@@ -194,7 +194,7 @@ class JwksReader:
                 log.info("The keys that tokens are checked with were read from %s again.", source.shown)
             self._failures = 0
 
-    def _read(self, source: Source) -> None:
+    def _read(self, source: KeySource) -> None:
         jwks = source.read()
         try:
             self._apply(jwks)

@@ -5,8 +5,8 @@ setting                                what it says
 =====================================  ==============================================================================
 ``listeners``                          name, host and port of each
 ``listener.security.protocol.map``     the protocol that a name stands for
-``advertised.listeners``               the address that clients of each are sent
-``inter.broker.listener.name``,        over which one the brokers of a cluster reach each other
+``advertised.listeners``               the address that clients of each listener are sent
+``inter.broker.listener.name``,        the listener over which the brokers of a cluster reach each other
 ``security.inter.broker.protocol``
 ``listener.name.<name>.<setting>``     a setting of one listener, which wins over the broker's; the name is in lower case
 =====================================  ==============================================================================
@@ -99,33 +99,33 @@ class Listeners:
 
     @property
     def first(self) -> Listener:
-        """The one that was given first."""
+        """The listener that was given first."""
         return self.all[0]
 
     def bound(self, ports: Iterable[int]) -> "Listeners":
         """Give these with the ports on which they listen."""
         listening = (
-            Listener(one.name, one.protocol, one.host, port, one.advertised)
-            for one, port in zip(self.all, ports, strict=True)
+            Listener(listener.name, listener.protocol, listener.host, port, listener.advertised)
+            for listener, port in zip(self.all, ports, strict=True)
         )
         return Listeners(tuple(listening), self.inter_broker)
 
     def endpoints(self) -> dict[str, Endpoint]:
-        """The addresses by which others reach the broker, by listener; without those of which only who dialled them knows the address."""
+        """The addresses by which others reach the broker, by listener; without listeners whose address only the client that connects knows."""
         found = {}
-        for one in self.all:
-            host, port = one.advertised or (one.host, one.port)
+        for listener in self.all:
+            host, port = listener.advertised or (listener.host, listener.port)
             if not is_every_address(host):
-                found[one.name] = Endpoint(host, port or one.port)
+                found[listener.name] = Endpoint(host, port or listener.port)
         return found
 
     def check_cluster(self) -> None:
         """Check what a broker of a cluster needs. Raises `ConfigError`."""
-        for one in self.all:
-            if one.advertised is None and is_every_address(one.host):
+        for listener in self.all:
+            if listener.advertised is None and is_every_address(listener.host):
                 raise ConfigError(
-                    f"In a cluster others must know how to reach this broker, and {one.host or 'every address'} does not say: set "
-                    f"advertised.listeners={one.name}://HOST:PORT."
+                    f"In a cluster a broker must have an address by which others reach it, which {listener.host or 'an empty host'} is not: set "
+                    f"advertised.listeners={listener.name}://HOST:PORT."
                 )
 
 
@@ -146,7 +146,7 @@ def read_listeners(broker: BrokerConfig) -> Listeners:
     for name, (host, _) in advertised.items():
         if name not in listening:
             raise ConfigError(
-                f"advertised.listeners has {name}, which listeners has not: it has {', '.join(listening)}; give each address the name "
+                f"advertised.listeners has {name}, which is not in listeners ({', '.join(listening)}): give each address the name "
                 "of its listener."
             )
         if is_every_address(host):
@@ -172,23 +172,23 @@ def read_listeners(broker: BrokerConfig) -> Listeners:
 def native_listeners(broker: BrokerConfig, listeners: Listeners) -> str:
     """The JSON from which `NativeBroker.listen` opens them."""
 
-    def shown(one: Listener) -> dict[str, object]:
-        host, port = one.sent or (None, 0)
+    def shown(listener: Listener) -> dict[str, object]:
+        host, port = listener.sent or (None, 0)
         return {
-            "name": one.name,
-            "protocol": one.protocol,
-            "host": one.host,
-            "port": one.port,
+            "name": listener.name,
+            "protocol": listener.protocol,
+            "host": listener.host,
+            "port": listener.port,
             "advertised_host": host,
             "advertised_port": port or None,
             "settings": {
-                setting.name: native_value(broker.of_listener(one.name, setting.name))
+                setting.name: native_value(broker.of_listener(listener.name, setting.name))
                 for setting in BROKER_SETTINGS
                 if setting.native and setting.per_listener
             },
         }
 
-    return json.dumps([shown(one) for one in listeners.all])
+    return json.dumps([shown(listener) for listener in listeners.all])
 
 
 def inter_broker_client(broker: BrokerConfig, listeners: Listeners) -> dict[str, str]:
@@ -199,19 +199,19 @@ def inter_broker_client(broker: BrokerConfig, listeners: Listeners) -> dict[str,
     ConfigError
         The listener between brokers has SASL, and there is no login.
     """
-    (one,) = (one for one in listeners.all if one.name == listeners.inter_broker)
-    if one.protocol == PLAINTEXT or broker.text("zookeeper.connect") is None:
+    (listener,) = (listener for listener in listeners.all if listener.name == listeners.inter_broker)
+    if listener.protocol == PLAINTEXT or broker.text("zookeeper.connect") is None:
         return {}
-    found: dict[str, Value] = {"security.protocol": one.protocol}
-    if one.protocol in ("SSL", "SASL_SSL"):
-        found |= {name: broker.of_listener(one.name, name) for name in _CLIENT_SETTINGS}
-    if one.protocol.startswith("SASL_"):
+    found: dict[str, Value] = {"security.protocol": listener.protocol}
+    if listener.protocol in ("SSL", "SASL_SSL"):
+        found |= {name: broker.of_listener(listener.name, name) for name in _CLIENT_SETTINGS}
+    if listener.protocol.startswith("SASL_"):
         mechanism = str(broker["sasl.mechanism.inter.broker.protocol"])
-        jaas = broker.of_listener(one.name, "sasl.jaas.config", mechanism)
+        jaas = broker.of_listener(listener.name, "sasl.jaas.config", mechanism)
         if not jaas:
             raise ConfigError(
-                f"The listener {one.name} between brokers has {one.protocol}, and this broker has no login for it: set "
-                f"listener.name.{one.name.lower()}.{mechanism.lower()}.sasl.jaas.config."
+                f"The listener {listener.name} between brokers has {listener.protocol}, and this broker has no login for it: set "
+                f"listener.name.{listener.name.lower()}.{mechanism.lower()}.sasl.jaas.config."
             )
         found |= {"sasl.mechanism": mechanism, "sasl.jaas.config": jaas}
     # An empty text means something only there: the host name is not checked.
@@ -292,7 +292,7 @@ def _check_overrides(broker: BrokerConfig, listening: Mapping[str, Endpoint]) ->
     for listener, setting in broker.listener_settings():
         if listener not in names:
             raise ConfigError(
-                f"listener.name.{listener}.{setting} is of a listener that listeners has not: it has {', '.join(listening)}."
+                f"listener.name.{listener}.{setting} names a listener that is not in listeners ({', '.join(listening)})."
             )
 
 
@@ -302,7 +302,7 @@ def _inter_broker(broker: BrokerConfig, found: tuple[Listener, ...], advertised:
         raise ConfigError(
             "inter.broker.listener.name and security.inter.broker.protocol are both given: give only one of them."
         )
-    names = [one.name for one in found]
+    names = [listener.name for listener in found]
     asked = (name or protocol or "").upper()
     alone = broker.text("zookeeper.connect") is None
     if not asked:
@@ -310,11 +310,11 @@ def _inter_broker(broker: BrokerConfig, found: tuple[Listener, ...], advertised:
             return names[0]
         asked = PLAINTEXT
     setting = "inter.broker.listener.name" if name is not None else "security.inter.broker.protocol"
-    known = [one for one in names if not advertised or one in advertised]
+    known = [each for each in names if not advertised or each in advertised]
     if asked not in known:
         which = "advertised.listeners" if asked in names else "listeners"
         raise ConfigError(
-            f"Brokers are to reach each other over the listener {asked} ({setting}), which is not in {which}: name one of "
+            f"The listener between brokers is {asked} ({setting}), which is not in {which}: name one of "
             f"{', '.join(known) or 'the listeners'} by inter.broker.listener.name."
         )
     return asked
@@ -323,11 +323,11 @@ def _inter_broker(broker: BrokerConfig, found: tuple[Listener, ...], advertised:
 def _check_public(broker: BrokerConfig, listeners: Listeners) -> None:
     if broker["allow.plaintext.listeners"]:
         return
-    for one in listeners.all:
-        if one.protocol in OPEN_PROTOCOLS and one.is_public:
-            lacking = "neither encrypted nor authenticated" if one.protocol == PLAINTEXT else "not encrypted"
+    for listener in listeners.all:
+        if listener.protocol in OPEN_PROTOCOLS and listener.is_public:
+            lacking = "neither encrypted nor authenticated" if listener.protocol == PLAINTEXT else "not encrypted"
             raise ConfigError(
-                f"{one.host or 'Every address'} can be reached by other machines, and what passes over the listener {one.name} is {lacking}: "
+                f"{listener.host or 'Every address'} can be reached by other machines, and what passes over the listener {listener.name} is {lacking}: "
                 "listen on 127.0.0.1, use SASL_SSL or SSL, or say that you want this with --allow-plaintext (in Python: allow_plaintext=True; "
                 "as a setting: allow.plaintext.listeners=true)."
             )

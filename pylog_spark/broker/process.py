@@ -161,7 +161,7 @@ class Broker:
 
     def address_of(self, listener: str) -> str:
         """The address, ``HOST:PORT``, of the listener with this name."""
-        (found,) = (one for one in self.listeners.all if one.name == listener.upper())
+        (found,) = (each for each in self.listeners.all if each.name == listener.upper())
         return address(found.host, found.port)
 
     @property

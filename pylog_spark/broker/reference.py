@@ -61,4 +61,5 @@ def _default(setting: Setting) -> str:
         return "not set"
     if isinstance(setting.default, int) and setting.default in special:
         return special[setting.default]
-    return f"`{show(setting.default)}`"
+    shown = show(setting.default)
+    return f"`{shown}`" if shown else "empty"

@@ -105,7 +105,7 @@ class SecurityRegistry:
         if self._shared and level < cluster_documents.LEVEL_OF_SECURITY:
             return Refusal(
                 ErrorCode.UNSUPPORTED_VERSION,
-                f"Users, ACLs and quotas need level {cluster_documents.LEVEL_OF_SECURITY} of {FEATURE}, because older brokers do not heed "
+                f"Users, ACLs and quotas need level {cluster_documents.LEVEL_OF_SECURITY} of {FEATURE}, because older brokers would ignore "
                 "them: raise it when all brokers understand it.",
             )
         changed = [unit for unit in units if self._units.get(documents.path_of(unit)) != unit]

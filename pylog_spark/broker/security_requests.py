@@ -1,6 +1,7 @@
 """The handlers of requests about SCRAM users, ACLs and client quotas. Called by the control loop only.
 
-Who may ask was decided natively before. Nothing here is logged but who was changed: the requests hold secrets.
+The native server has checked before that the client may send the request. Of SCRAM credentials only the user's name is logged: the
+requests hold secrets.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -73,14 +74,14 @@ def alter_user_scram_credentials(
         error = error_of(refused if isinstance(outcome, User) else outcome)
         results.append({"user": name, **error})
         if error["error_code"] == 0:
-            log.info("The SCRAM credentials of user %r are changed.", name)
+            log.info("Changed the SCRAM credentials of user %r.", name)
     return {"throttle_time_ms": 0, "results": results}
 
 
 def describe_user_scram_credentials(
     registry: TopicRegistry, request: security_messages.DescribeUserScramCredentialsRequest
 ) -> security_messages.DescribeUserScramCredentialsResponse:
-    """DescribeUserScramCredentials: who can log in, never by what."""
+    """DescribeUserScramCredentials: users, mechanisms and iterations, never keys or salts."""
     names = [item["name"] for item in request["users"] or ()]
     results: list[security_messages.DescribeUserScramCredentialsResult] = []
     for name, outcome in users.describe(registry.security.users, names).items():
@@ -121,7 +122,7 @@ def create_acls(
     )
     for acl, why in zip(wanted, refusals, strict=True):
         if refused is None and why is None:
-            log.info("There is an ACL: %s", _shown(acl))
+            log.info("Created the ACL %s.", _shown(acl))
     return {"throttle_time_ms": 0, "results": [error_of(why or refused) for why in refusals]}
 
 
@@ -157,7 +158,7 @@ def delete_acls(
         results.append({**error_of(why), "matching_acls": [] if why else [_matching(acl) for acl in found]})
     if refused is None:
         for acl in dict.fromkeys(acl for found in matched for acl in found):
-            log.info("An ACL is deleted: %s", _shown(acl))
+            log.info("Deleted the ACL %s.", _shown(acl))
     return {"throttle_time_ms": 0, "filter_results": results}
 
 
@@ -214,7 +215,7 @@ def alter_client_quotas(
         error = error_of(refused if isinstance(outcome, Quotas) else outcome)
         entries.append({**error, "entity": _entity_data(entity)})
         if error["error_code"] == 0 and isinstance(outcome, Quotas) and not request["validate_only"]:
-            log.info("The quotas of %r are %r.", dict(entity), dict(outcome.values))
+            log.info("Changed the quotas of %r to %r.", dict(entity), dict(outcome.values))
     return {"throttle_time_ms": 0, "entries": entries}
 
 

@@ -80,7 +80,10 @@ class OneOf:
         return value in self.words
 
     def __str__(self) -> str:
-        text = f"one of {', '.join(self.words)}" if len(self.words) > 1 else f"{self.words[0]}"
+        words = [word for word in self.words if word]
+        text = f"one of {', '.join(words)}" if len(words) > 1 else words[0]
+        if len(words) < len(self.words):
+            text += ", or empty"
         return f"{text} ({self.why})" if self.why else text
 
 

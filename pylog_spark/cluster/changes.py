@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pylog_spark.cluster.errors import ErrorCode, Refusal
 
 
-class Operation(enum.IntEnum):
+class ConfigOperation(enum.IntEnum):
     """The kind of a change, with the protocol's numbers (KIP-339)."""
 
     SET = 0
@@ -56,22 +56,22 @@ def incremental(present: Mapping[str, str], changes: Sequence[Change], rules: Co
 
 def full(wanted: Sequence[tuple[str, str | None]], rules: ConfigRules) -> dict[str, str] | Refusal:
     """Replace all settings by `wanted` (the older AlterConfigs request); settings that are not named are reset to their defaults."""
-    return incremental({}, [Change(name, Operation.SET, value) for name, value in wanted], rules)
+    return incremental({}, [Change(name, ConfigOperation.SET, value) for name, value in wanted], rules)
 
 
 def _apply(after: dict[str, str], change: Change, rules: ConfigRules) -> Refusal | None:
     try:
-        if change.operation == Operation.DELETE:
+        if change.operation == ConfigOperation.DELETE:
             if change.name not in after:
                 rules.listed(change.name, after)  # refuses an unknown name
             after.pop(change.name, None)
             return None
         if change.value is None:
             return Refusal(ErrorCode.INVALID_REQUEST, f"{change.name} has no value: give one, or delete the config.")
-        if change.operation == Operation.SET:
+        if change.operation == ConfigOperation.SET:
             after[change.name] = rules.check(change.name, change.value)
             return None
-        if change.operation not in (Operation.APPEND, Operation.SUBTRACT):
+        if change.operation not in (ConfigOperation.APPEND, ConfigOperation.SUBTRACT):
             return Refusal(ErrorCode.INVALID_REQUEST, f"{change.operation} is not an operation on a config.")
         elements = rules.listed(change.name, after)
         if elements is None:
@@ -84,7 +84,7 @@ def _apply(after: dict[str, str], change: Change, rules: ConfigRules) -> Refusal
 
 def _edited(elements: Sequence[str], change: Change) -> list[str]:
     words = [word.strip() for word in (change.value or "").split(",")]
-    if change.operation == Operation.SUBTRACT:
+    if change.operation == ConfigOperation.SUBTRACT:
         without = set(words)
         return [element for element in elements if element not in without]
     present = set(elements)

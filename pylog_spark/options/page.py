@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 def options_table() -> str:
     """Render the options as a Markdown table, for the documentation."""
-    rows = ((f"`{one.name}`", one.kind, one.default or "none", ", ".join(one.scopes), one.doc) for one in OPTIONS)
+    rows = (
+        (f"`{option.name}`", option.kind, option.default or "none", ", ".join(option.scopes), option.doc)
+        for option in OPTIONS
+    )
     return table(("option", "value", "default", "in", "meaning"), rows)
 
 

@@ -9,8 +9,8 @@ path                        JSON
 ``security/acls/<key>``     {"version": 1, "resource_type", "resource_name", "pattern_type",
                             "entries": [{"principal", "host", "operation", "permission"}]}, with Kafka's names of enumerations
 ``security/quotas/<key>``   {"version": 1, "entity": {"user", "client-id" or "ip": name or null}, "values": {quota: number}}
-``security/decoy_key``      {"version": 1, "decoy_key": 64 hexadecimal digits}: made with the first user, and kept as secret. Of it brokers
-                            make what they tell somebody who is no user, so that all of them tell the same
+``security/decoy_key``      {"version": 1, "decoy_key": 64 hexadecimal digits}: made with the first user, and kept as secret. Brokers derive
+                            from it the salt that they show for unknown users, so that all show the same one
 ``security/sequence``       {"version": 1, "sequence"}: how often any of them has changed; only in a store that several brokers share,
                             where every change writes it, too
 ==========================  =====================================================================================
@@ -94,9 +94,7 @@ def decode(path: str, data: bytes) -> Unit:
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DocumentError(f"The document {path} is damaged ({error!r}): restore it from a copy.") from error
     if path_of(unit) != path:
-        raise DocumentError(
-            f"The document {path} is about somebody or something else than its name says: restore it from a copy."
-        )
+        raise DocumentError(f"The content of the document {path} does not match its path: restore it from a copy.")
     return unit
 
 

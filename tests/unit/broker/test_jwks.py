@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from pylog_spark.broker.config import broker_config
-from pylog_spark.broker.jwks import BYTES_MAX, URL, JwksError, JwksReader, Source, source_of
+from pylog_spark.broker.jwks import BYTES_MAX, URL, JwksError, JwksReader, KeySource, source_of
 from pylog_spark.broker.setting import ConfigError
 from tests.harness.waiting import until
 
@@ -19,7 +19,7 @@ class Refused(Exception):
 
 
 def at(url, refresh_s=60.0):
-    return Source(url, refresh_s, 0.001, 0.01)
+    return KeySource(url, refresh_s, 0.001, 0.01)
 
 
 def test_without_the_setting_there_are_no_keys():
@@ -52,13 +52,14 @@ def test_a_url_that_others_could_answer_for_or_that_is_none_is_refused(url):
 
 
 def test_after_errors_it_waits_twice_as_long_each_time_up_to_the_most():
-    source = Source("https://x/", 3600.0, 0.1, 10.0)
+    source = KeySource("https://x/", 3600.0, 0.1, 10.0)
     assert [source.pause_s(failures) for failures in (0, 1, 2, 3, 8, 10_000)] == [3600.0, 0.1, 0.2, 0.4, 10.0, 10.0]
 
 
 def test_a_message_does_not_show_a_password_in_the_url():
     assert (
-        Source("https://user:secret@id.example:8443/keys?token=secret", 1, 1, 1).shown == "https://id.example:8443/keys"
+        KeySource("https://user:secret@id.example:8443/keys?token=secret", 1, 1, 1).shown
+        == "https://id.example:8443/keys"
     )
 
 

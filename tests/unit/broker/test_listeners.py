@@ -79,26 +79,29 @@ def test_what_is_no_address_is_refused(text):
         ({"listeners": "PLAINTEXT://127.0.0.1:1,plaintext://127.0.0.1:2"}, "listeners has PLAINTEXT twice"),
         ({"listeners": "PLAINTEXT://127.0.0.1:1,SSL://127.0.0.1:1"}, "has PLAINTEXT and SSL on port 1"),
         ({"listeners": "PLAINTEXT://localhost:1,SSL://[::1]:1"}, "has PLAINTEXT and SSL on port 1"),
-        ({"advertised_listeners": "SSL://a:1"}, "advertised.listeners has SSL, which listeners has not"),
+        (
+            {"advertised_listeners": "SSL://a:1"},
+            r"advertised.listeners has SSL, which is not in listeners \(PLAINTEXT\)",
+        ),
         ({"advertised_listeners": "0.0.0.0:1"}, "to which nobody can connect"),
         ({"inter_broker_listener_name": "A", "security_inter_broker_protocol": "SSL"}, "give only one of them"),
         (
             {"inter_broker_listener_name": "A"},
-            r"the listener A \(inter.broker.listener.name\), which is not in listeners",
+            r"between brokers is A \(inter.broker.listener.name\), which is not in listeners",
         ),
         (
             {"security_inter_broker_protocol": "SSL"},
-            "the listener SSL .*which is not in listeners: name one of PLAINTEXT",
+            "between brokers is SSL .*which is not in listeners: name one of PLAINTEXT",
         ),
         (
             {"listeners": "SSL://127.0.0.1:1,PLAINTEXT://127.0.0.1:2", "advertised_listeners": "SSL://a:1"},
-            "the listener PLAINTEXT .*which is not in advertised.listeners",
+            "between brokers is PLAINTEXT .*which is not in advertised.listeners",
         ),
         (
             {"listeners": "SSL://127.0.0.1:1,SASL_SSL://127.0.0.1:2", "zookeeper_connect": "z:1"},
-            "the listener PLAINTEXT",
+            "between brokers is PLAINTEXT",
         ),
-        ({"listener_name_ssl_ssl.client.auth": "none"}, "is of a listener that listeners has not: it has PLAINTEXT"),
+        ({"listener_name_ssl_ssl.client.auth": "none"}, r"names a listener that is not in listeners \(PLAINTEXT\)"),
     ],
 )
 def test_what_contradicts_itself_is_one_sentence(given, sentence):

@@ -8,7 +8,7 @@ import types
 import pytest
 
 from pylog_spark.broker import process, requests
-from pylog_spark.broker.describe import Source
+from pylog_spark.broker.describe import SettingSource
 from pylog_spark.broker.process import BrokerError, start_broker
 from pylog_spark.broker.setting import ConfigError
 from pylog_spark.cluster.errors import ErrorCode
@@ -177,7 +177,10 @@ def test_the_address_that_clients_are_given_is_shown(native, tmp_path, host, set
     with start_broker(tmp_path, host, allow_plaintext=True, **settings):
         resource = {"resource_type": 4, "resource_name": "1", "configuration_keys": ["advertised.listeners"]}
         (shown,) = ask(native.made[0], "describe_configs", {"resources": [resource]})["results"][0]["configs"]
-        assert (shown["value"], shown["config_source"] == Source.DEFAULT_CONFIG) == (advertised, advertised is None)
+        assert (shown["value"], shown["config_source"] == SettingSource.DEFAULT_CONFIG) == (
+            advertised,
+            advertised is None,
+        )
 
 
 def test_several_listeners_are_opened_and_each_has_its_port_and_its_address(native, tmp_path):

@@ -11,7 +11,7 @@ import pytest
 from pylog_spark.broker import requests
 from pylog_spark.broker.config import broker_config
 from pylog_spark.broker.registry import TopicRegistry
-from pylog_spark.cluster.changes import Change, ConfigRules, Operation, incremental
+from pylog_spark.cluster.changes import Change, ConfigOperation, ConfigRules, incremental
 from pylog_spark.cluster.errors import ErrorCode
 from pylog_spark.cluster.model import topic_id_text, topic_id_uuid
 from pylog_spark.cluster.store.file import FileStore
@@ -349,7 +349,7 @@ def test_a_request_of_many_items_is_decided_in_time_that_grows_as_they_do(regist
         else:
             words = ",".join(str(number) for number in range(many))
             rules = ConfigRules(lambda _name, text: text, lambda _name, _present: words.split(","))
-            for operation in (Operation.APPEND, Operation.SUBTRACT):
+            for operation in (ConfigOperation.APPEND, ConfigOperation.SUBTRACT):
                 assert isinstance(incremental({}, [Change("a", operation, words)], rules), dict)
 
     assert seconds(run) < 1.0

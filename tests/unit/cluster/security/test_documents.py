@@ -91,7 +91,7 @@ def test_two_names_have_two_paths(one, other):
 
 def test_a_document_of_somebody_else_is_refused():
     alice, bob = units("alice")[0], units("bob")[0]
-    with pytest.raises(DocumentError, match="somebody or something else"):
+    with pytest.raises(DocumentError, match="does not match its path"):
         documents.decode(documents.path_of(alice), documents.encode(bob))
 
 
