@@ -2,11 +2,12 @@
 use crate::declare::settings;
 
 settings! { rows
-    /// Addresses that are sent to clients, one for each listener: NAME://HOST:PORT, separated by commas. A client gets
-    /// the address of the listener that it came over. Not set: the address that the client itself connected to.
+    /// Addresses that clients are sent, one for each listener: NAME://HOST:PORT, separated by commas. A client gets the
+    /// address of the listener that it connected to. Not set: the host in listeners, if that is a name; else the name in
+    /// the client's TLS handshake, or the address that the client connected to.
     "advertised.listeners" STRING = None::<&str>, high();
-    /// Whether listeners without encryption may be on addresses that other machines can reach; everybody on the
-    /// network can read, and change, what passes there. The command line's --allow-plaintext. Only pylog has this setting.
+    /// Whether listeners without encryption may be on addresses that other machines can reach. Everybody on the network
+    /// can read, and change, what passes there. On the command line: --allow-plaintext. Only pylog has this setting.
     "allow.plaintext.listeners" BOOLEAN = false, high();
     /// Whether the controller gives leadership back to the first replica of each partition (the preferred leader).
     "auto.leader.rebalance.enable" BOOLEAN = true, high();
@@ -23,7 +24,7 @@ settings! { rows
     /// (follower.replication.throttled.replicas).
     "follower.replication.throttled.rate" LONG = i64::MAX, at_least(0), dynamic();
     /// Name of the listener over which the brokers of a cluster reach each other; it must be among the advertised
-    /// ones. Not set: the one called as security.inter.broker.protocol, or the only one.
+    /// ones. Not set: the one whose name equals security.inter.broker.protocol, or the only one.
     "inter.broker.listener.name" STRING = None::<&str>;
     /// Fixed, and changes nothing. User interfaces read it to find out whether settings can be changed.
     "inter.broker.protocol.version" STRING = "3.9-IV0", one_of(&["3.9-IV0"], "");
@@ -47,20 +48,20 @@ settings! { rows
     "log.dirs" STRING = None::<&str>, high(), aliases(&["log.dir"]);
     /// Partitions of a topic that is created without a number of them.
     "num.partitions" INT = 1, at_least(1);
-    /// Login of brokers at each other, as Kafka has it: `ScramLoginModule required username="..." password="...";`. Of one
-    /// listener and mechanism: `listener.name.<name>.<mechanism>.sasl.jaas.config`, both in lower case.
+    /// How this broker logs in to other brokers, as in Kafka: `ScramLoginModule required username="..." password="...";`.
+    /// For one listener and mechanism: `listener.name.<name>.<mechanism>.sasl.jaas.config`, both in lower case.
     "sasl.jaas.config" PASSWORD = None::<&str>, per_listener();
-    /// How brokers log in at each other, where the listener between them has SASL. SCRAM-SHA-512 when it is not set.
+    /// The mechanism by which this broker logs in to other brokers, where the listener between them has SASL.
     "sasl.mechanism.inter.broker.protocol" STRING = "SCRAM-SHA-512",
         one_of(&["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"], "brokers have no source of tokens for each other");
-    /// Most ACLs in all. More are refused with POLICY_VIOLATION. Only pylog has this setting.
+    /// Most ACLs that may be stored. More are refused with POLICY_VIOLATION. Only pylog has this setting.
     "security.acls.max" INT = 20_000, at_least(1);
-    /// Protocol of the listener over which the brokers of a cluster reach each other, which is then called like it. Give
-    /// either this or inter.broker.listener.name. Not set: PLAINTEXT, or that of the only listener.
+    /// Protocol of the listener over which the brokers of a cluster reach each other, whose name must equal the protocol.
+    /// Give either this or inter.broker.listener.name. Not set: PLAINTEXT, or the protocol of the only listener.
     "security.inter.broker.protocol" STRING = None::<&str>,
         one_of(&["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"], "");
-    /// Most bytes of a name in an ACL, a quota or a SCRAM user: of the user, resource, principal or host. Only pylog has
-    /// this setting.
+    /// Most bytes of a name in an ACL, a quota or a SCRAM credential (of a user, resource, principal or host). Only pylog
+    /// has this setting.
     "security.name.max.bytes" INT = 4_096, between(256, 32767);
     /// Most users, client ids, addresses and pairs of them that have quotas. More are refused with POLICY_VIOLATION. Only
     /// pylog has this setting.
@@ -74,21 +75,22 @@ settings! { rows
     "zookeeper.connect" STRING = None::<&str>, high();
     /// How long to wait for ZooKeeper at the start. Not set: as long as zookeeper.session.timeout.ms.
     "zookeeper.connection.timeout.ms" INT = None::<&str>, at_least(1), high();
-    /// A file whose first line is USER:PASSWORD, by which this broker logs in to ZooKeeper (digest). Only pylog has this
-    /// setting: Kafka reads them from a JAAS file.
+    /// A file whose first line is USER:PASSWORD, with which this broker logs in to ZooKeeper (digest). Only pylog has this
+    /// setting; Kafka reads user and password from a JAAS file.
     "zookeeper.digest.file" STRING = None::<&str>;
     /// A broker whose ZooKeeper session is without contact for this long counts as dead. It stops leading partitions a
     /// little earlier.
     "zookeeper.session.timeout.ms" INT = 18_000, at_least(1), high();
-    /// Whether only brokers that log in to ZooKeeper as the same user (zookeeper.digest.file) may change what this one
-    /// keeps there, and read the credentials of SCRAM users. All brokers of a cluster need the same.
+    /// Whether only brokers that log in to ZooKeeper as the same user (zookeeper.digest.file) may change what this broker
+    /// stores there, and read the credentials of SCRAM users. All brokers of a cluster need the same value.
     "zookeeper.set.acl" BOOLEAN = false, high();
     /// Whether the connection to ZooKeeper is encrypted by TLS.
     "zookeeper.ssl.client.enable" BOOLEAN = false;
     /// HTTPS: ZooKeeper's certificate must have the host name of zookeeper.connect. Empty: any name.
     "zookeeper.ssl.endpoint.identification.algorithm" STRING = "HTTPS", one_of(&["HTTPS", ""], "");
-    /// A PEM file with the private key and the certificates by which this broker proves to ZooKeeper who it is.
+    /// A PEM file with the private key and the certificates that this broker shows to ZooKeeper.
     "zookeeper.ssl.keystore.location" STRING = None::<&str>;
-    /// A PEM file with the certificates that ZooKeeper's must be signed by. Not set: the system's.
+    /// A PEM file with the CA certificates that must have signed ZooKeeper's certificate. Not set: those of the operating
+    /// system.
     "zookeeper.ssl.truststore.location" STRING = None::<&str>;
 }

@@ -4,25 +4,26 @@ use crate::sasl;
 use crate::secret::Secret;
 
 settings! {
-    /// Settings of one listener. Texts that are empty count as not given.
+    /// Settings of one listener. An empty text counts as not given.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Settings {
         // TLS.
-        /// Whether clients must show a certificate: required, requested (one that is shown must be trusted) or none.
+        /// Whether clients must show a certificate: required, requested (a certificate that is shown must be trusted) or
+        /// none.
         "ssl.client.auth" STRING ssl_client_auth: String = "none".to_owned(),
             one_of(&["none", "requested", "required"], ""), per_listener();
-        /// Cipher suites that may be used, by the names of Java and the IANA; all that are safe when none is given.
+        /// Cipher suites that may be used, by the names of Java and the IANA. Empty: all that are safe.
         "ssl.cipher.suites" STRING ssl_cipher_suites: String = String::new(), per_listener();
-        /// Versions of TLS that may be spoken, separated by commas: TLSv1.2 and TLSv1.3.
+        /// Versions of TLS that may be used, separated by commas: TLSv1.2 and TLSv1.3.
         "ssl.enabled.protocols" STRING ssl_enabled_protocols: String = "TLSv1.2,TLSv1.3".to_owned(), per_listener();
         /// How long a client's TLS handshake may take. Then its connection is closed. Only pylog has this setting.
         "ssl.handshake.timeout.ms" INT ssl_handshake_timeout_ms: u64 = /* 10 s */ 10_000, at_least(1), per_listener();
-        /// Most connections that are in their TLS handshake at the same time. When there are more, the one that began
-        /// the longest ago is closed. Only pylog has this setting.
+        /// Most TLS handshakes that are in progress at the same time. When there are more, the oldest one of the client
+        /// address that has the most is ended. Only pylog has this setting.
         "ssl.handshake.max.connections" INT ssl_handshake_max_connections: usize = 1_000, at_least(1), per_listener();
         /// Password of the private key, where it has one of its own.
         "ssl.key.password" PASSWORD ssl_key_password: Secret = Secret::default(), per_listener();
-        /// The broker's certificate and those that signed it, as PEM text.
+        /// The broker's certificate, followed by the CA certificates that signed it, as PEM text.
         "ssl.keystore.certificate.chain" PASSWORD ssl_keystore_certificate_chain: Secret = Secret::default(),
             per_listener();
         /// The broker's private key as PEM text (PKCS#8).
@@ -35,12 +36,13 @@ settings! {
         /// Format of `ssl.keystore.location`. Not set: it is known by its first bytes.
         "ssl.keystore.type" STRING ssl_keystore_type: Option<String> = None, one_of(&["JKS", "PKCS12", "PEM"], ""),
             per_listener();
-        /// Rules that turn the name in a client's certificate into the name of its principal, separated by commas:
-        /// RULE:pattern/replacement/ with L or U behind it for lower or upper case, or DEFAULT for the whole name.
+        /// Rules that turn the subject of a client's certificate into the name of its principal, separated by commas; the
+        /// first rule whose pattern matches the whole subject counts. RULE:pattern/replacement/ with L or U after it for
+        /// lower or upper case, or DEFAULT for the subject as it is.
         "ssl.principal.mapping.rules" STRING ssl_principal_mapping_rules: String = "DEFAULT".to_owned(), per_listener();
-        /// The certificates that clients' must be signed by, as PEM text.
+        /// CA certificates that must have signed the clients' certificates, as PEM text.
         "ssl.truststore.certificates" PASSWORD ssl_truststore_certificates: Secret = Secret::default(), per_listener();
-        /// File of the certificates that clients' must be signed by. It is read again when it is replaced.
+        /// File of CA certificates that must have signed the clients' certificates. It is read again when it is replaced.
         "ssl.truststore.location" STRING ssl_truststore_location: String = String::new(), high(), per_listener();
         /// Password of `ssl.truststore.location`.
         "ssl.truststore.password" PASSWORD ssl_truststore_password: Secret = Secret::default(), high(), per_listener();

@@ -5,18 +5,19 @@ settings! {
     /// Settings of one broker.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Settings {
-        /// How long a broker waits before it tells a client that its login failed, and closes the connection.
+        /// How long a broker waits before it answers a failed login and closes the connection.
         "connection.failed.authentication.delay.ms" INT connection_failed_authentication_delay_ms: u64 = 100,
             at_least(0), low();
-        /// How long a client may take from its connection to the end of its login. Then the connection is closed. Only
-        /// pylog has this setting.
+        /// How long a client may take from the start of its connection to the end of its login. Then the connection is
+        /// closed. Only pylog has this setting.
         "sasl.login.deadline.ms" INT sasl_login_deadline_ms: u64 = /* 30 s */ 30_000, at_least(1);
-        /// How far the clocks of the broker and of who makes tokens may differ.
+        /// How far the clocks of the broker and of the token's issuer may differ.
         "sasl.oauthbearer.clock.skew.seconds" INT sasl_oauthbearer_clock_skew_seconds: u32 = 30,
             between(0, 86_400), low();
-        /// A token must be meant for one of these (its claim `aud`). None: a token must not say for whom it is.
+        /// The expected audiences: a token must name one of them (its claim `aud`). Empty: a token with an audience is
+        /// refused.
         "sasl.oauthbearer.expected.audience" LIST sasl_oauthbearer_expected_audience: String = String::new(), low();
-        /// Who must have made a token (its claim `iss`). Not set: anybody whose key is in the JWKS.
+        /// The required issuer of a token (its claim `iss`). Not set: any issuer whose key is in the JWKS.
         "sasl.oauthbearer.expected.issuer" STRING sasl_oauthbearer_expected_issuer: Option<String> = None, low();
         /// The claim of a token that says what it may be used for. Only its form is checked.
         "sasl.oauthbearer.scope.claim.name" STRING sasl_oauthbearer_scope_claim_name: String = "scope".to_owned(),
@@ -33,9 +34,10 @@ settings! {
         "sasl.oauthbearer.jwks.endpoint.url" STRING = None::<&str>;
         /// How often the JWKS is read again.
         "sasl.oauthbearer.jwks.endpoint.refresh.ms" LONG = /* 1 hour */ 3_600_000, at_least(1_000), low();
-        /// How long a broker waits after it could not read the JWKS, at first.
+        /// First pause after an attempt to read the JWKS failed; it doubles up to
+        /// sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms.
         "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms" LONG = 100, at_least(1), low();
-        /// The same at most, after many times.
+        /// Longest pause between attempts to read the JWKS.
         "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms" LONG = /* 10 s */ 10_000, at_least(1), low();
     }
 }
@@ -48,11 +50,11 @@ pub mod listener {
         /// Settings of the logins at one listener.
         #[derive(Debug, Clone, PartialEq)]
         pub struct Settings {
-            /// How long a login lasts, at most. The client is told and logs in again before, over the same connection
-            /// (KIP-368); a connection without a new login is closed at its next request. 0: for ever, or as long as the
-            /// client's token.
+            /// How long a login lasts at most. Clients log in again before that, over the same connection (KIP-368); a
+            /// connection without a new login is closed at its next request. 0: no limit but the end of the client's
+            /// token.
             "connections.max.reauth.ms" LONG connections_max_reauth_ms: i64 = 0, at_least(0), per_listener();
-            /// By which mechanisms clients may log in: SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER and PLAIN. PLAIN is
+            /// The mechanisms by which clients may log in: SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER and PLAIN. PLAIN is
             /// offered only where TLS protects it (SASL_SSL); it uses the passwords of SCRAM's users.
             "sasl.enabled.mechanisms" LIST sasl_enabled_mechanisms: String = "SCRAM-SHA-256,SCRAM-SHA-512".to_owned(),
                 one_of(&["SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "PLAIN"], "Kerberos (GSSAPI) is not supported"),

@@ -16,11 +16,12 @@ settings! {
         /// Number of this broker; each broker of a cluster has another one.
         "node.id" INT node_id: i32 = 1, at_least(0), high(), aliases(&["broker.id"]);
 
-        // Who may do what.
-        /// Whether everybody may do everything with a resource for which there is no ACL. Without, only super users may.
+        // Authorization.
+        /// Whether every client may do everything with a resource for which there is no ACL. If false, only super users
+        /// may.
         "allow.everyone.if.no.acl.found" BOOLEAN allow_everyone_if_no_acl_found: bool = false;
-        /// Who decides who may do what. Not set: everybody may do everything. Kafka's authorizers stand for the one of
-        /// pylog, which decides as they do, by the ACLs that CreateAcls makes.
+        /// The authorizer. Kafka's two class names select pylog's own, which follows the same rules. Not set: every
+        /// client may do everything.
         "authorizer.class.name" STRING authorizer_class_name: Option<String> = None,
             one_of(
                 &[
@@ -29,8 +30,8 @@ settings! {
                 ],
                 ""
             );
-        /// Principals that may do everything, with semicolons between them: User:admin;User:CN=broker. The principal
-        /// of the brokers is one of them, where authorizer.class.name is set.
+        /// Principals that may do everything, separated by semicolons: User:admin;User:CN=broker. In a cluster with an
+        /// authorizer (authorizer.class.name) they must include the brokers' principal.
         "super.users" STRING super_users: String = String::new();
 
         // Connections, requests and the memory for them.
@@ -73,9 +74,9 @@ settings! {
         /// POLICY_VIOLATION. Responses that wait because all is taken may use a quarter as much in addition. Only pylog
         /// has this setting.
         "queued.max.response.bytes" LONG queued_max_response_bytes: usize = /* 512 MiB */ 512 << 20, at_least(1);
-        /// How many windows the rates of clients are measured over that have quotas.
+        /// Number of windows over which the rates of clients with quotas are measured.
         "quota.window.num" INT quota_window_num: u32 = 11, at_least(1), low();
-        /// How long one of these windows is, in seconds.
+        /// Length in seconds of each window (quota.window.num) over which the rates of clients with quotas are measured.
         "quota.window.size.seconds" INT quota_window_size_seconds: u32 = 1, at_least(1), low();
         /// File descriptors that are kept free for logs, other brokers and ZooKeeper. A connection that would take one
         /// of them is closed at once. Never more than half of those that the process may have (ulimit -n). Only pylog
