@@ -62,6 +62,7 @@ pub use config::{CleanupPolicy, Durability, LogConfig, ManagerConfig, TimestampT
 pub use disk::{Disk, DiskFile, RealDisk};
 pub use error::{StorageError, TopicPartition};
 pub use manager::LogManager;
+pub use names::MAX_TOPIC_NAME_LEN;
 pub use partition_log::{AdvanceListener, DurableCallback, FailureListener, PartitionLog, Replicated, Role};
 pub use types::{
     AbortedTxn, AppendOptions, Appended, CutTail, LogSlice, Offsets, Origin, ProducerInfo, ReadUpTo,

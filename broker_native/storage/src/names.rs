@@ -52,7 +52,7 @@ pub const INVENTORY: &str = "clean-stop-inventory";
 pub const CLEAN_SHUTDOWN: &str = ".kafka_cleanshutdown";
 
 /// Longest topic name, as in Kafka.
-const MAX_TOPIC_NAME_LEN: usize = 249;
+pub const MAX_TOPIC_NAME_LEN: usize = 249;
 
 /// `<dir>/<20 digits>.<suffix>`.
 pub fn segment_file(dir: &Path, base_offset: i64, suffix: &str) -> PathBuf {

@@ -3,7 +3,8 @@
 //! The cache is bounded by [`FetchSessions::new`]'s slots (`max.incremental.fetch.session.cache.slots`) and by
 //! [`CACHED_PARTITIONS_MAX`]. A client that finds no room gets session id 0, which every client understands as "none", and goes on
 //! with full requests. A new session takes the place of one that nobody used for [`EVICTION_MS`], or of the smallest
-//! that is at least that old and smaller than the new one, as in Kafka (FetchSessionCache).
+//! that is at least that old and smaller than the new one, as in Kafka (FetchSessionCache). Who names what no topic can be called gets no
+//! session, because nothing but the frame bounds such a name.
 //!
 //! No sockets, no clock. Locks: the cache's first, then a session's; neither is held while a log is read.
 mod session;
@@ -20,7 +21,7 @@ pub use session::{AnsweredPartition, AskedPartition, Partitions, Position, Topic
 
 /// How long a session is kept after it was made, and after its last use, even when others need room.
 pub const EVICTION_MS: i64 = /* 2 minutes */ 120_000;
-/// Most partitions in all sessions together; about 200 bytes each.
+/// Most partitions in all sessions together; about 200 bytes each, and a name of at most 249: 112 MB in all.
 pub const CACHED_PARTITIONS_MAX: usize = 250_000;
 /// `session_id` of a client without a session.
 pub const NO_SESSION: i32 = 0;
@@ -44,6 +45,13 @@ pub struct SessionRequest<'a> {
     pub asked: Vec<AskedPartition>,
     /// Partitions to leave out from now on.
     pub forgotten: &'a [ForgottenTopic],
+}
+
+impl SessionRequest<'_> {
+    /// Whether a session may keep what the request names.
+    fn may_be_kept(&self) -> bool {
+        self.asked.iter().all(|partition| partition.topic.may_exist())
+    }
 }
 
 /// What is to happen when the answer is there.
@@ -146,7 +154,7 @@ impl FetchSessions {
             if request.id != NO_SESSION {
                 self.end(&request);
             }
-            let begins = request.epoch == INITIAL_EPOCH && self.slots > 0;
+            let begins = request.epoch == INITIAL_EPOCH && self.slots > 0 && request.may_be_kept();
             let plan = match begins {
                 true => {
                     let principal = Arc::clone(request.principal);
@@ -168,6 +176,10 @@ impl FetchSessions {
         }
         if session.by_id != request.by_id {
             return Err(ErrorCode::FetchSessionTopicIdError);
+        }
+        if !request.may_be_kept() {
+            cache.remove(request.id);
+            return Err(ErrorCode::FetchSessionIdNotFound);
         }
         session.partitions.update(request.asked);
         session.partitions.forget(request.forgotten, request.by_id);

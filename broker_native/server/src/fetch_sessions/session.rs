@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
+use pylog_storage::MAX_TOPIC_NAME_LEN;
 use pylog_wire::messages::fetch::{FetchPartition, ForgottenTopic, PartitionData};
 
 /// Offset that no log has: the client has not been sent this partition's offsets.
@@ -20,6 +21,16 @@ pub enum TopicKey {
     Name(Arc<str>),
     /// From version 13 on.
     Id(Uuid),
+}
+
+impl TopicKey {
+    /// Whether a topic may be called so, as far as the length of its name goes.
+    pub fn may_exist(&self) -> bool {
+        match self {
+            Self::Name(name) => name.len() <= MAX_TOPIC_NAME_LEN,
+            Self::Id(_) => true,
+        }
+    }
 }
 
 /// Where a consumer stands in a partition.

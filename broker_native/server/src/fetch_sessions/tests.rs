@@ -1,6 +1,7 @@
 //! Promises of the cache: epochs, errors, room.
 use super::*;
 use proptest::prelude::*;
+use pylog_storage::MAX_TOPIC_NAME_LEN;
 use std::sync::LazyLock;
 use uuid::Uuid;
 
@@ -168,6 +169,26 @@ fn sessions_hold_a_bounded_number_of_partitions() {
     assert_eq!(begin(&sessions, max + 1, 0), NO_SESSION);
     let id = begin(&sessions, 1, 0);
     let grown = sessions.take(request(id, 1, max + 1), 0);
+    assert_eq!(grown.unwrap_err(), ErrorCode::FetchSessionIdNotFound);
+    assert_eq!(sessions.counts(), (0, 0, 0));
+}
+
+#[test]
+fn a_name_that_no_topic_can_have_is_not_kept() {
+    let sessions = FetchSessions::new(10);
+    let named =
+        |bytes: usize| AskedPartition { topic: TopicKey::Name("t".repeat(bytes).into()), ..asked(0, 0) };
+    let with = |id, epoch, bytes| SessionRequest { asked: vec![named(bytes)], ..request(id, epoch, 0) };
+    let begins = |bytes| {
+        let (asked, plan) = sessions.take(with(0, 0, bytes), 0).unwrap();
+        assert_eq!(asked, [named(bytes)], "it is answered");
+        sessions.complete(&plan, &asked, &unchanged(1), 0).unwrap().id
+    };
+    assert_eq!(begins(MAX_TOPIC_NAME_LEN + 1), NO_SESSION);
+    let id = begins(MAX_TOPIC_NAME_LEN);
+    assert_ne!(id, NO_SESSION);
+    // The client begins anew, without a session.
+    let grown = sessions.take(with(id, 1, MAX_TOPIC_NAME_LEN + 1), 0);
     assert_eq!(grown.unwrap_err(), ErrorCode::FetchSessionIdNotFound);
     assert_eq!(sessions.counts(), (0, 0, 0));
 }

@@ -19,6 +19,7 @@ use crate::decide::{Kind, ask};
 use crate::state::topics::{MetadataImage, Partition, Topic};
 use pylog_log::loggers::REQUEST;
 use pylog_log::warn;
+use pylog_storage::MAX_TOPIC_NAME_LEN;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::metadata::{
     MetadataRequestTopic, MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic,
@@ -34,8 +35,6 @@ const TOPIC_IDS_FROM: i16 = 12;
 const LISTENER_NOT_FOUND_FROM: i16 = 6;
 /// Most topics that one request makes by naming them; a client that asks for more asks again until they are there.
 const CREATED_MAX: usize = 1_000;
-/// Longest topic name.
-const NAME_LEN_MAX: usize = 249;
 
 /// Answers at once, or after missing topics were made.
 pub fn handle(call: Call, mut request: MetadataRequest) -> Outcome {
@@ -321,5 +320,5 @@ pub fn state_of(partition: &Partition, brokers: &Brokers) -> PartitionState {
 /// Whether a topic may have this name, as in Kafka.
 pub fn is_legal(name: &str) -> bool {
     let legal = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
-    (1..=NAME_LEN_MAX).contains(&name.len()) && name != "." && name != ".." && name.bytes().all(legal)
+    (1..=MAX_TOPIC_NAME_LEN).contains(&name.len()) && name != "." && name != ".." && name.bytes().all(legal)
 }
