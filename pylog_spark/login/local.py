@@ -1,24 +1,36 @@
-"""Tokens that no server is asked for: from a file, from a Python function of the user's, or made here and signed by nobody."""
+"""Tokens that no server is asked for: from a file, from a Python function of the user's, or made here and signed by nobody.
+
+What a function raises may have a secret in its text, so that only its class is told. Where it was raised stands in the log at DEBUG: files,
+lines and names of functions, no text and no values.
+"""
 
 from __future__ import annotations
 
 import base64
 import importlib
 import json
+import logging
+import math
 import time
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from pylog_spark.login.endpoint import SETTING
 from pylog_spark.login.errors import TokenError
 
 #: Largest file or answer with a token. Brokers take no larger message before a login.
 TOKEN_BYTES_MAX = 65_536
+#: Most calls, the innermost ones, of those that led to an exception of the user's function that are logged.
+FRAMES_MAX = 50
 _DEFAULT_LIFETIME_S = 3600
 _STRING_CLAIM = "unsecuredLoginStringClaim_"
 _NUMBER_CLAIM = "unsecuredLoginNumberClaim_"
 _LIST_CLAIM = "unsecuredLoginListClaim_"
+
+log = logging.getLogger("pylog.login")
 
 
 @dataclass(frozen=True)
@@ -55,7 +67,7 @@ def of_file(url: str) -> Token:
     parts = urlsplit(url)
     path = unquote(parts.path)
     if parts.netloc not in ("", "localhost") or not path:
-        raise TokenError(f"The URL of a file with a token must be file: and its path, not {url!r}")
+        raise TokenError(f"{SETTING} of a file must be file: and its path, without a host")
     try:
         with open(path, encoding="utf-8") as file:
             text = file.read(TOKEN_BYTES_MAX + 2)
@@ -73,19 +85,41 @@ def of_function(name: str, config: str) -> Token:
     try:
         given = function(config)
     except Exception as error:  # noqa: BLE001  # the user's code
+        _log_frames(f"The function {name}", error)
         raise TokenError(
-            f"The function {name} gave no token: it raised {type(error).__name__}", retriable=True
+            f"The function {name} gave no token: it raised {type(error).__name__}; logger pylog.login says where, at level DEBUG",
+            retriable=True,
         ) from None
     if isinstance(given, str):
         return Token(checked(given, f"the function {name}"))
     try:
-        value, ends_s, *more = given
+        value, ends, *more = given
         extensions = dict(more[1]) if len(more) > 1 and more[1] else {}
-        return Token(checked(value, f"the function {name}"), float(ends_s), extensions)
     except (TypeError, ValueError):
-        raise TokenError(
-            f"The function {name} must give a token, or a token and its end in seconds since 1970, not {type(given).__name__}"
-        ) from None
+        raise _no_token(name, given) from None
+    ends_s = seconds(ends)
+    if ends_s is None or not all(isinstance(text, str) for pair in extensions.items() for text in pair):
+        raise _no_token(name, given)
+    return Token(checked(value, f"the function {name}"), ends_s, extensions)
+
+
+def _no_token(name: str, given: object) -> TokenError:
+    return TokenError(
+        f"The function {name} must give a token, or a token and its end in seconds since 1970, and after a principal extensions as a "
+        f"dict of texts, not {type(given).__name__}"
+    )
+
+
+def _log_frames(who: str, error: BaseException) -> None:
+    """Log where `error` was raised, and those that it came of."""
+    found: BaseException | None = error
+    seen: set[int] = set()
+    while found is not None and id(found) not in seen and log.isEnabledFor(logging.DEBUG):
+        seen.add(id(found))
+        frames = [(frame.f_code, line) for frame, line in traceback.walk_tb(found.__traceback__)][-FRAMES_MAX:]
+        where = ", ".join(f"{code.co_filename}:{line} in {code.co_name}" for code, line in frames)
+        log.debug("%s raised %s at %s", who, type(found).__name__, where)
+        found = found.__cause__ or found.__context__
 
 
 def _function(name: str) -> Callable[[str], Any]:
@@ -93,8 +127,10 @@ def _function(name: str) -> Callable[[str], Any]:
     try:
         found: Any = importlib.import_module(module)
     except Exception as error:  # noqa: BLE001  # the user's code
+        _log_frames(f"The module {module}", error)
+        about = f" of {error.name}" if isinstance(error, ImportError) and error.name else ""
         raise TokenError(
-            f"The module {module} of sasl.oauthbearer.token.provider cannot be imported here ({type(error).__name__}: {error}); "
+            f"The module {module} of sasl.oauthbearer.token.provider cannot be imported here ({type(error).__name__}{about}); "
             "it must be installed on the driver and on the executors"
         ) from None
     for part in attribute.split("."):
@@ -120,7 +156,7 @@ def unsecured(settings: Mapping[str, str], now_s: Callable[[], float] = time.tim
                 claims[name.removeprefix(_NUMBER_CLAIM)] = float(text)
             elif name.startswith(_LIST_CLAIM):
                 claims[name.removeprefix(_LIST_CLAIM)] = text[1:].split(text[:1]) if text else []
-    except ValueError:
+    except (ValueError, OverflowError):
         raise TokenError(
             "The options unsecuredLogin... of sasl.jaas.config have a text where a number is expected"
         ) from None
@@ -134,6 +170,19 @@ def end_of(value: str) -> float | None:
     try:
         claims = value.split(".")[1]
         end = json.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4))).get("exp")
-    except (IndexError, ValueError, AttributeError):
+    except (IndexError, ValueError, AttributeError, RecursionError):
         return None
-    return float(end) if isinstance(end, (int, float)) else None
+    return seconds(end) if not isinstance(end, str) else None
+
+
+def seconds(value: Any) -> float | None:
+    """Give a number that somebody else said, also as text; infinite when it is too large, None when it is no number."""
+    if isinstance(value, bool):
+        return None
+    try:
+        found = float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+    except (TypeError, ValueError):
+        return None
+    return None if math.isnan(found) else found
