@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pylog_spark.errors import PylogError, native
+from pylog_spark.login import endpoint
 from pylog_spark.offsets.limits import LimitError
 from pylog_spark.offsets.pattern import PatternError
 from pylog_spark.options import java
@@ -30,6 +31,7 @@ _REFUSED = {
 #: package reads itself.
 _NOT_NATIVE = frozenset({*java.IGNORED, "group.id"})
 _CLIENT_PREFIX = "kafka."
+_ENDPOINT = _CLIENT_PREFIX + endpoint.SETTING
 
 #: What Spark puts before the names of a table's OPTIONS. It passes them on only when it asks for the table's columns.
 _TABLE_PREFIX = "option."
@@ -45,12 +47,15 @@ def check_names(given: Mapping[str, str]) -> None:
     Raises
     ------
     PylogError
-        For an unknown option, with the nearest known name; for a refused one, with the reason.
+        For an unknown option, with the nearest known name; for a refused one, with the reason. One that would be shown by Spark or
+        by ``repr``, and has a secret in it, is refused here, before anybody has it.
     """
     for key, text in given.items():
         name = key.lower()
         if (why := shown_key(name, text)) is not None:
             raise PylogError("PYLOG_INVALID_OPTION", f"The option {key} cannot be used so: {why}.")
+        if name == _ENDPOINT and text.strip() and (why := endpoint.refused(text)) is not None:
+            raise PylogError("PYLOG_INVALID_OPTION", f"The option {key} {why}.")
         if name in _REFUSED:
             raise PylogError("PYLOG_UNSUPPORTED_OPTION", f"The option {key} is not supported: {_REFUSED[name]}.")
         if name.startswith(_TABLE_PREFIX):

@@ -20,6 +20,9 @@ from pylog_spark.results.topics import ClusterDescription, TopicDescription
 #: Longest wait in ms for a first contact, and for one connection in it.
 FIRST_CONTACT_MS = 5_000
 FIRST_CONNECTION_MS = 3_000
+#: The same for a server of tokens: to connect to it, and to its whole answer. It is asked again where that fits in both together.
+FIRST_TOKEN_CONNECTION_MS = 1_500
+FIRST_TOKEN_MS = 3_000
 #: Pauses in seconds of `until_reachable`: the first, which doubles up to the longest.
 _PAUSE_S = 0.05
 _PAUSE_MAX_S = 1.0
@@ -110,6 +113,9 @@ def _with_short_timeouts(config: Mapping[str, str]) -> dict[str, str]:
         ("default.api.timeout.ms", FIRST_CONTACT_MS),
         ("request.timeout.ms", FIRST_CONTACT_MS),
         ("socket.connection.setup.timeout.ms", FIRST_CONNECTION_MS),
+        ("sasl.login.connect.timeout.ms", FIRST_TOKEN_CONNECTION_MS),
+        ("sasl.login.read.timeout.ms", FIRST_TOKEN_MS),
+        ("sasl.login.retry.backoff.max.ms", FIRST_TOKEN_CONNECTION_MS + FIRST_TOKEN_MS),
     ):
         given = settings.get(name, "")
         # The client refuses a text that is no number.

@@ -73,3 +73,13 @@ def test_the_driver_asks_as_often_as_fetch_offset_num_retries_says(
         assert len(log.assigned().offsets) == 1
     assert pauses == [0.07, 0.07]
     assert len(caplog.messages) == 2
+
+
+@pytest.mark.parametrize("given", ["", "60000", "500"])
+def test_a_server_of_tokens_that_is_silent_takes_less_than_a_first_contact_may(given: str) -> None:
+    names = [f"sasl.login.{name}.ms" for name in ("connect.timeout", "read.timeout", "retry.backoff.max")]
+    settings = contact._with_short_timeouts({"default.api.timeout.ms": "60000", **dict.fromkeys(names, given)})
+    connect, read, again = (int(settings[name]) for name in names)
+    # As `pylog_spark.login.oidc` promises.
+    assert max(again, connect + read) < contact.FIRST_CONTACT_MS
+    assert given != "500" or (connect, read, again) == (500, 500, 500)

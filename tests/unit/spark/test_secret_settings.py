@@ -45,6 +45,20 @@ def test_a_private_key_that_spark_would_show_is_refused_and_one_that_it_hides_is
     check_names({**BASE, name: f"# secret\n{key}"})
 
 
+@pytest.mark.parametrize(
+    "url", ["https://planted@h/", "https://u:planted@h:abc/", "http://planted.example/", "https://[planted/"]
+)
+def test_a_url_of_tokens_that_has_a_password_or_cannot_be_asked_is_refused_before_it_could_be_printed(url: str) -> None:
+    with pytest.raises(
+        PylogError, match=r"The option kafka\.SASL\.oauthbearer\.token\.endpoint\.url (has|is)"
+    ) as caught:
+        check_names({**BASE, "kafka.SASL.oauthbearer.token.endpoint.url": url})
+    assert caught.value.condition == "PYLOG_INVALID_OPTION"
+    assert "planted" not in caught.value.sentence
+    for good in ("https://h/", " https://h:1/a?b=c ", "http://127.0.0.1:1/", "file:/a/token", " "):
+        check_names({**BASE, "kafka.sasl.oauthbearer.token.endpoint.url": good})
+
+
 def test_settings_are_a_dict_like_another() -> None:
     made = ClientSettings({"a": "b", "sasl.password": "c"})
     assert made == {"a": "b", "sasl.password": "c"}
