@@ -44,6 +44,7 @@ def draw(results: Path, picture: Path) -> None:
     """Draw `results` into `picture` (SVG). A bar is as long as pylog is better; long bars are cut at 12 times."""
     document = json.loads(results.read_text())
     rows = [(row, advantage) for row in document["rows"] if (advantage := _advantage(row)) is not None]
+    versions = " and ".join(sorted({row["kafka_version"] for row, _ in rows}))
     cut = 12.0
     longest = max([min(advantage, cut) for _, advantage in rows], default=1.0)
     height = _TOP + len(rows) * _ROW + 20
@@ -54,7 +55,7 @@ def draw(results: Path, picture: Path) -> None:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" font-family="sans-serif" font-size="12">'
         f"<style>text{{fill:{_INK}}} .figure{{font-size:11px}} .small{{font-size:11px;fill:{_AXIS}}}</style>"
         f'<rect width="{_WIDTH}" height="{height}" fill="white"/>'
-        f'<text x="20" y="24" font-size="15" font-weight="bold">How many times better than Apache Kafka 4.3 and '
+        f'<text x="20" y="24" font-size="15" font-weight="bold">How many times better than Apache Kafka {versions} and '
         f"Spark's own connector</text>"
         f'<text x="20" y="42" class="small">{document["cores"]} cores, {document["rounds"]} rounds, medians, '
         f"page-cache durability on both sides; measured {document['measured_at'][:10]}</text>"

@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import re
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -14,6 +15,7 @@ from rich.table import Table
 from benchmarks.bench import Runs
 from benchmarks.brokers import SIDES
 from benchmarks.row import Row
+from tests.peers.jars import jars
 
 
 @dataclass(frozen=True)
@@ -75,8 +77,14 @@ def print_table(results: list[Result]) -> None:
     Console(width=max(120, Console().width)).print(table)
 
 
+def kafka_version() -> str:
+    """The version of Apache Kafka that is measured, such as 4.4: that of its jar."""
+    (jar,) = (path for path in jars("kafka") if re.fullmatch(r"kafka_[\d.]+-[\d.]+\.jar", path.name))
+    return ".".join(jar.stem.rpartition("-")[2].split(".")[:2])
+
+
 def document(results: list[Result], rounds: int) -> dict[str, object]:
-    """The run as plain data."""
+    """The run as plain data. Each row has the version of Apache Kafka beside which it was measured."""
     return {
         "measured_at": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "cores": os.cpu_count(),
@@ -88,6 +96,7 @@ def document(results: list[Result], rounds: int) -> dict[str, object]:
                 "key": result.row.key, "title": result.row.title, "unit": result.row.unit,
                 "is_speed": result.row.is_speed, "runs": result.runs, "ratio": result.ratio,
                 "target": result.row.target.text, "met": result.is_met,
+                "kafka_version": kafka_version() if result.runs.get("kafka") else None,
             }
             for result in results
         ],
