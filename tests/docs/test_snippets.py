@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 #: Those whose commands and programs are not run from their text.
 MORE_PAGES = [
-    *(ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *(ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")),
     *sorted((ROOT / "examples").rglob("README.md")),
 ]
 _DOCUMENTED_ADDRESS = "127.0.0.1:9092"
@@ -38,6 +38,12 @@ def snippets(page: Path, language: str) -> str:
         else:
             lines.append(line if inside else "")
     return "\n".join(lines).rstrip() + "\n"
+
+
+def anchors(page: Path) -> set[str]:
+    """The names by which links reach the headings of the page, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def pages_with(language: str) -> list[Path]:
@@ -170,8 +176,12 @@ def test_the_commands_of_a_page_run(page: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("page", [*PAGES, *MORE_PAGES], ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
-    targets = re.findall(r"\]\(([^)#]+)\)", page.read_text())
-    missing = [target for target in targets if "://" not in target and not (page.parent / target).exists()]
+    missing = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+        path, _, anchor = target.partition("#")
+        file = page.parent / path if path else page
+        if "://" not in target and not (file.exists() and (not anchor or anchor in anchors(file))):
+            missing.append(target)
     assert missing == []
 
 
