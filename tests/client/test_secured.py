@@ -1,14 +1,20 @@
 """Apache Kafka behind TLS and logins: written, read and administered by this client, with the settings of Java's clients and librdkafka's."""
 
 import itertools
+import json
 import os
+import ssl
+import subprocess
+import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from pylog_spark.client import Admin, Consumer, LogError, Producer
 from tests.harness.certificates import PASSWORD
+from tests.harness.odd_server import OddServer, answer
 from tests.harness.secured import (
     PLAIN_JAAS,
     SCRAM_JAAS,
@@ -75,6 +81,56 @@ def refused(settings: dict[str, str]) -> LogError:
 def test_tls_with_every_form_of_trust(secured: Secured, trust: dict[str, str]) -> None:
     settings = {"bootstrap.servers": secured.servers("TLS"), "security.protocol": "SSL"}
     works({**settings, **_files(secured, trust)})
+
+
+#: A program that logs in and asks for the brokers, and prints the kind of what went wrong.
+_ASKS = """
+import json, sys
+from pylog_spark.client import Admin, LogError
+settings = json.loads(sys.argv[1])
+try:
+    with Admin(settings.pop("bootstrap.servers"), settings) as admin:
+        print(len(admin.cluster().brokers))
+except LogError as error:
+    print(error.kind, error.sentence)
+"""
+
+
+@pytest.mark.parametrize(
+    ("trusted", "printed"),
+    [("ca.pem", "1\n"), ("stranger.pem", "SSL_AUTHENTICATION_FAILED ")],
+    ids=["own", "strangers"],
+)
+def test_without_a_setting_for_it_what_the_operating_system_trusts_is_trusted(
+    secured: Secured, trusted: str, printed: str
+) -> None:
+    settings = {"bootstrap.servers": secured.servers("TLS"), "security.protocol": "SSL"}
+    assert _asks(secured, trusted, settings).startswith(printed)
+
+
+def test_a_server_of_tokens_is_trusted_as_the_operating_system_does_without_a_setting_for_it(secured: Secured) -> None:
+    with TokenServer("me:sw0rdfish").over_tls(secured.certificates.folder) as server:
+        settings = {
+            "bootstrap.servers": secured.servers("SECURED"),
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": "OAUTHBEARER",
+            "sasl.oauthbearer.token.endpoint.url": f"https://localhost:{server.port}/",
+            "sasl.jaas.config": jaas("oauthbearer.OAuthBearerLoginModule", clientId="me", clientSecret="sw0rdfish"),
+        }
+        assert _asks(secured, "ca.pem", settings) == "1\n"
+        own = {**settings, **secured.tls()}
+        assert "is not trusted" in _asks(secured, "stranger.pem", own)
+
+
+def _asks(secured: Secured, trusted: str, settings: dict[str, str]) -> str:
+    """What a process prints that has `trusted` for the certificates of the operating system."""
+    done = subprocess.run(
+        [sys.executable, "-c", _ASKS, json.dumps(settings)],
+        env={**os.environ, "SSL_CERT_FILE": secured.certificates.path(trusted)},
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
 
 
 @pytest.mark.parametrize("version", ["TLSv1.2", "TLSv1.3"])
@@ -225,6 +281,71 @@ def test_a_token_of_a_file(bearer: dict[str, str], tmp_path: Path) -> None:
 
 
 @pytest.fixture
+def asking(secured: Secured, bearer: dict[str, str]) -> dict[str, str]:
+    """Settings of a client of a server of tokens, but for its URL and whom to trust there."""
+    credentials = jaas("oauthbearer.OAuthBearerLoginModule", clientId="planted-id", clientSecret="planted")
+    return {**bearer, "sasl.jaas.config": credentials, "https.ca.location": secured.certificates.path("ca.pem")}
+
+
+@pytest.fixture
+def known_elsewhere(secured: Secured) -> Iterator[OddServer]:
+    """A server of tokens by HTTPS that is called localhost, and shows the certificate of another host."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(secured.certificates.path("elsewhere.both.pem"))
+    with OddServer(answer({"access_token": unsigned_token("robot")}), context) as server:
+        yield server
+
+
+@pytest.mark.parametrize(
+    ("trusted", "parts"),
+    [
+        ("ca.pem", ("shows a certificate for another name", "sasl.oauthbearer.token.endpoint.url")),
+        ("stranger.pem", ("is not trusted", "https.ca.location")),
+        ("nowhere.pem", ("nowhere.pem of https.ca.location cannot be read", "No such file")),
+    ],
+)
+def test_a_server_of_tokens_that_cannot_be_trusted_is_told_no_secret(
+    secured: Secured, asking: dict[str, str], known_elsewhere: OddServer, trusted: str, parts: tuple[str, str]
+) -> None:
+    error = refused(
+        {
+            **asking,
+            "sasl.oauthbearer.token.endpoint.url": f"https://localhost:{known_elsewhere.port}/",
+            "https.ca.location": secured.certificates.path(trusted),
+        }
+    )
+    assert error.kind == "SASL_AUTHENTICATION_FAILED"
+    assert all(part in error.sentence for part in parts), error.sentence
+    assert known_elsewhere.asked == []
+
+
+def test_a_redirection_of_a_server_of_tokens_is_not_followed(asking: dict[str, str]) -> None:
+    with OddServer(answer({"access_token": unsigned_token("robot")})) as elsewhere:
+        location = f"http://localhost:{elsewhere.port}/"
+        with OddServer(answer("", 302, Location=location)) as server:
+            error = refused({**asking, "sasl.oauthbearer.token.endpoint.url": f"http://localhost:{server.port}/"})
+    assert error.kind == "SASL_AUTHENTICATION_FAILED"
+    assert "status 302, a redirection, which is not followed" in error.sentence
+    assert (len(server.asked), elsewhere.asked) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("url", "part"),
+    [
+        ("http://tokens.example/", "is http://"),
+        ("https://me:planted@tokens.example/", "has a user or a password"),
+        ("https://h:abc/", "has a port that is no number"),
+        ("https://[bad/", "has no host"),
+    ],
+)
+def test_a_url_of_tokens_that_cannot_be_used_is_refused_by_its_name(
+    asking: dict[str, str], url: str, part: str
+) -> None:
+    error = refused({**asking, "sasl.oauthbearer.token.endpoint.url": url})
+    assert f"sasl.oauthbearer.token.endpoint.url {part}" in error.sentence
+
+
+@pytest.fixture
 def provider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A module with functions that give tokens."""
     name = f"tokens_{os.getpid()}_{next(_NUMBERS)}"
@@ -264,28 +385,55 @@ def test_a_function_that_gives_no_token_is_named_and_what_it_raised_is_not_shown
     assert part in error.sentence
 
 
-@pytest.mark.parametrize("mechanism", ["SCRAM-SHA-512", "PLAIN"])
-def test_a_login_that_ends_is_repeated_while_records_flow(secured: Secured, mechanism: str) -> None:
-    settings = {**secured.login("SHORT", mechanism), **_SOON, "linger.ms": "0"}
-    servers = settings.pop("bootstrap.servers")
+def flows(settings: dict[str, str], seconds: float) -> None:
+    """Records are written for so long, a few at a time; each of them is there once, in its place."""
+    given = {**settings, **_SOON}
+    servers = given.pop("bootstrap.servers")
     topic = f"short-{os.getpid()}-{next(_NUMBERS)}"
-    with Admin(servers, settings) as admin:
+    with Admin(servers, given) as admin:
         admin.create_topic(topic, 1)
         until(lambda: is_served(admin, topic, 1), "the topic is served")
-        sent = 0
-        with Producer(servers, topic, settings) as producer:
-            ends = time.monotonic() + 3 * SHORT_MS / 1000
-            while time.monotonic() < ends:
-                for _ in range(100):
-                    producer.send(b"%d" % sent)
-                    sent += 1
-                producer.hand_over()
+    sent = 0
+    with Producer(servers, topic, given) as producer:
+        ends = time.monotonic() + seconds
+        while time.monotonic() < ends:
+            for number in range(10):
+                producer.send(b"%d" % (sent + number))
+            sent += 10
             assert producer.flush().records == sent
-        # Idle beyond the login's end, and used again.
-        time.sleep(1.2 * SHORT_MS / 1000)
-        assert admin.topic(topic).name == topic
-    with Consumer(servers, topic, start="earliest", follow=False, config=settings) as consumer:
-        assert sum(1 for _ in consumer) == sent
+    with Consumer(servers, topic, start="earliest", follow=False, config=given) as consumer:
+        assert [int(record.value or b"") for record in consumer] == list(range(sent))
+
+
+@pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512", "PLAIN"])
+def test_a_login_that_ends_is_repeated_while_records_flow(secured: Secured, mechanism: str) -> None:
+    flows(secured.login("SHORT", mechanism), 2 * SHORT_MS / 1000)
+
+
+def test_a_login_by_a_token_that_ends_is_repeated_with_a_new_one_while_records_flow(
+    secured: Secured, bearer: dict[str, str]
+) -> None:
+    with TokenServer("me:sw0rdfish", lasts_s=2 * SHORT_MS / 1000) as server:
+        settings = {
+            **bearer,
+            "bootstrap.servers": secured.servers("SHORT"),
+            "sasl.oauthbearer.token.endpoint.url": f"http://127.0.0.1:{server.port}/",
+            "sasl.jaas.config": jaas("oauthbearer.OAuthBearerLoginModule", clientId="me", clientSecret="sw0rdfish"),
+            # Each login after the first finds its token too old.
+            "sasl.login.refresh.window.factor": "0.3",
+        }
+        flows(settings, 2.2 * SHORT_MS / 1000)
+    assert [status for _, status in server.asked] == [200] * len(server.asked)
+    assert len(server.asked) >= 3
+
+
+def test_a_login_that_ended_while_nothing_was_asked_is_repeated(secured: Secured) -> None:
+    settings = secured.login("SHORT")
+    with Admin(settings.pop("bootstrap.servers"), settings) as admin:
+        assert admin.cluster().brokers
+        # It is the time itself that the test is about.
+        time.sleep(1.1 * SHORT_MS / 1000)
+        assert admin.cluster().brokers
 
 
 @pytest.mark.parametrize(
