@@ -1,6 +1,8 @@
-"""The settings of ``docs/security-clients.md``: each is accepted as it stands, and those of Strimzi reach Apache Kafka set up alike."""
+"""The settings of ``docs/security-clients.md``: each is accepted as it stands, and those that can be had here reach Apache Kafka set up alike."""
 
 import os
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +12,8 @@ from pylog_spark.client import Admin
 from pylog_spark.options import STREAM, read_options, write_options
 from tests.docs.test_snippets import ROOT, snippets
 from tests.harness.certificates import PASSWORD, Certificates, make
-from tests.harness.secured import USER, USER_PASSWORD, Secured, jaas
+from tests.harness.secured import USER, USER_PASSWORD, Secured, TokenServer, jaas
+from tests.harness.tap import Tap
 
 PAGE = ROOT / "docs" / "security-clients.md"
 
@@ -49,7 +52,8 @@ def test_the_settings_of_the_page_are_accepted(name: str, certificates: Certific
 
 
 def test_all_kinds_of_clusters_are_there() -> None:
-    assert documented().keys() >= {"strimzi", "strimzi_tls", "confluent_cloud", "event_hubs", "msk", "msk_iam"}
+    oauth = {"confluent_cloud_oauth", "msk_iam"}
+    assert documented().keys() >= {"strimzi", "strimzi_tls", "confluent_cloud", "event_hubs", "msk"} | oauth
 
 
 @pytest.mark.peers
@@ -63,3 +67,64 @@ def test_settings_of_the_page_reach_apache_kafka(name: str, listener: str, secur
     options["kafka.bootstrap.servers"] = secured.servers(listener)
     with Admin(secured.servers(listener), dict(write_options(options).client)) as admin:
         assert admin.cluster().brokers
+
+
+#: In the place of AWS's package: tokens that Kafka takes in tests, for as long as the real ones are good.
+_SIGNER = """
+import time
+from tests.harness.secured import unsigned_token
+
+class MSKAuthTokenProvider:
+    regions = []
+
+    @classmethod
+    def generate_auth_token(cls, region):
+        cls.regions.append(region)
+        return unsigned_token("signed"), int((time.time() + 900) * 1000)
+"""
+
+
+@pytest.mark.peers
+def test_the_function_for_msk_gives_a_login_where_the_package_of_aws_is(
+    secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (module,) = re.findall(r"^```python\n(# my_tokens\.py\n.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    (tmp_path / "my_tokens.py").write_text(module)
+    (tmp_path / "aws_msk_iam_sasl_signer.py").write_text(_SIGNER)
+    monkeypatch.syspath_prepend(tmp_path)
+    options = {
+        **documented()["msk_iam"],
+        "kafka.bootstrap.servers": secured.servers("SECURED"),
+        "kafka.ssl.ca.location": secured.certificates.path("ca.pem"),
+    }
+    with Admin(secured.servers("SECURED"), dict(write_options(options).client)) as admin:
+        assert admin.cluster().brokers
+    import aws_msk_iam_sasl_signer  # type: ignore[import-not-found]  # made above
+
+    assert aws_msk_iam_sasl_signer.MSKAuthTokenProvider.regions == ["eu-central-1"]
+
+
+@pytest.mark.peers
+def test_extensions_for_confluent_cloud_reach_the_broker_beside_the_token(secured: Secured) -> None:
+    options = documented()["confluent_cloud_oauth"]
+    prefix = "kafka.sasl.oauthbearer"
+    client = ":".join(options[f"{prefix}.client.credentials.client.{name}"] for name in ("id", "secret"))
+    with TokenServer(client) as server:
+        here = {
+            **options,
+            f"{prefix}.token.endpoint.url": f"http://localhost:{server.port}/",
+            "kafka.bootstrap.servers": secured.servers("SECURED"),
+            "kafka.ssl.ca.location": secured.certificates.path("ca.pem"),
+        }
+        with Admin(secured.servers("SECURED"), dict(write_options(here).client)) as admin:
+            assert admin.cluster().brokers
+        assert [asked["scope"] for asked, _ in server.asked] == [["kafka"]]
+        # What the broker got can be read where there is no TLS.
+        with Tap(secured.ports["LOGIN"]) as tap:
+            servers = f"localhost:{tap.port}"
+            plain = {**here, "kafka.bootstrap.servers": servers, "kafka.security.protocol": "SASL_PLAINTEXT"}
+            with Admin(servers, dict(write_options(plain).client)) as admin:
+                assert admin.cluster().brokers
+    assert b"\x01auth=Bearer " in tap.sent
+    for extension in (b"logicalCluster=lkc-00000", b"identityPoolId=pool-0000"):
+        assert b"\x01" + extension + b"\x01" in tap.sent
