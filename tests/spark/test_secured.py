@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from pylog_spark.client import Admin
+from tests.harness.certificates import PASSWORD
 from tests.harness.secured import PLAIN_JAAS, USER_PASSWORD, Secured, TokenServer, is_served, jaas
 from tests.harness.waiting import until
 
@@ -84,6 +85,48 @@ def test_batches_and_streams_go_round(
             "short": secured.login("SHORT"),
         }[way]
         goes_round(spark, options(settings), new_topics(), new_topics(), tmp_path)
+
+
+@pytest.mark.parametrize("way", ["text", "jks", "pkcs12", "name"])
+def test_every_form_of_a_key_and_a_name_that_is_not_looked_at_get_to_the_tasks(
+    spark: Any, secured: Secured, new_topics: Callable[[], str], way: str
+) -> None:
+    made = secured.certificates
+    mutual = {"bootstrap.servers": secured.servers("MUTUAL"), "security.protocol": "SSL"}
+    settings = {
+        # Spark hides an option with the word secret in it, and shows a key that has none.
+        "text": {
+            **mutual,
+            "ssl.ca.pem": made.text("ca.pem"),
+            "ssl.certificate.pem": made.text("client.pem"),
+            "ssl.key.pem": f"# secret\n{made.text('client.key')}",
+        },
+        "jks": {**mutual, **stores(secured, "jks"), "ssl.key.password": PASSWORD},
+        "pkcs12": {**mutual, **stores(secured, "p12")},
+        "name": {
+            **mutual,
+            **secured.tls(),
+            "bootstrap.servers": secured.servers("WRONGNAME"),
+            "ssl.endpoint.identification.algorithm": "",
+        },
+    }[way]
+    given, topic = options(settings), new_topics()
+    frame = spark.range(100).selectExpr("CAST(id AS STRING) AS value")
+    frame.write.format("pylog").options(**given, topic=topic).mode("append").save()
+    read = spark.read.format("pylog").options(**given, subscribe=topic).load()
+    assert read.selectExpr("CAST(value AS STRING) AS value").exceptAll(frame).isEmpty()
+    assert read.count() == 100
+
+
+def stores(secured: Secured, kind: str) -> dict[str, str]:
+    """Trust and the client's own key in stores of Java's."""
+    made = secured.certificates
+    return {
+        "ssl.truststore.location": made.path(f"trust.{kind}"),
+        "ssl.truststore.password": PASSWORD,
+        "ssl.keystore.location": made.path(f"client.{kind}"),
+        "ssl.keystore.password": PASSWORD,
+    }
 
 
 def test_a_wrong_password_fails_a_query_at_once_and_is_not_shown(
