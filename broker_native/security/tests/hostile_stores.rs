@@ -13,9 +13,16 @@ use std::path::Path;
 use pylog_security::tls::TlsSettings;
 use pylog_security::tls::files::Files;
 use pylog_security::tls::material::{Identity, Trust};
+use pylog_security::tls::throwaway::{Authority, Usage, Wanted};
+use x509_parser::pem::parse_x509_pem;
+
+#[path = "../src/tls/tests/bags.rs"]
+mod bags;
 
 /// What reading one of these stores of some kilobytes may allocate in all, in bytes: copies of it, and what is made of its certificates.
 const ALLOWED_BYTES: usize = 256 * 1024;
+/// The same of a store with very many keys, for each of its bytes.
+const ALLOWED_FOR_EACH_BYTE: usize = 64;
 
 thread_local! {
     static ALLOCATED_BYTES: Cell<usize> = const { Cell::new(0) };
@@ -79,5 +86,29 @@ fn lengths_and_counts_that_lie_do_not_allocate() {
                 assert!(cost <= ALLOWED_BYTES, "{name}: {lie:02x?} at {position} allocated {cost} bytes");
             }
         }
+    }
+}
+
+/// A certificate of about 60 kB.
+fn large_certificate() -> Vec<u8> {
+    let authority = Authority::new("large", 0, 4_000_000_000).expect("an authority");
+    let hosts = (0..2_500).map(|number| format!("host-{number}.broker.test")).collect();
+    let (common_name, not_before, not_after, usage) = ("large".into(), 0, 4_000_000_000, Usage::Server);
+    let issued = authority.issue(&Wanted { common_name, hosts, not_before, not_after, usage });
+    let issued = issued.expect("a certificate").certificate;
+    parse_x509_pem(issued.as_bytes()).expect("PEM").1.contents
+}
+
+#[test]
+fn keys_that_share_a_certificate_do_not_each_have_a_copy_of_it() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let certificate = large_certificate();
+    assert!(certificate.len() > 50_000, "{}", certificate.len());
+    for id in [None, Some(&b"shared"[..])] {
+        let mut all = vec![bags::key(&[], id); 8_000];
+        all.push(bags::certificate(&certificate, id));
+        let bytes = bags::store(&bags::safe(&all), &[]);
+        let cost = cost(&folder.path().join("store"), &bytes);
+        assert!(cost <= bytes.len() * ALLOWED_FOR_EACH_BYTE, "{} bytes allocated {cost} bytes", bytes.len());
     }
 }

@@ -36,7 +36,7 @@ pub fn client_config_noting(
     let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
     let mut config = match identity {
         Some(identity) => {
-            let key = identity.certified(&provider)?;
+            let key = identity.certified()?;
             builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(key.as_ref().clone())))
         }
         None => builder.with_no_client_auth(),

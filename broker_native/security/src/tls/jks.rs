@@ -11,12 +11,14 @@
 //!
 //! A key is protected by an XOR with SHA-1(password, the 20 bytes before), which begins with a salt of 20 bytes, and SHA-1(password, key) follows
 //! it. Passwords are UTF-16 in big endian. That is weak, and only opening is here.
+use std::sync::Arc;
+
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest::{Context, SHA1_FOR_LEGACY_USE_ONLY as SHA1};
 use rustls::pki_types::CertificateDer;
 use zeroize::Zeroizing;
 
-use super::contents::{Contents, KeyEntry, MAX_ENTRIES, Protected};
+use super::contents::{Contents, KeyEntry, Protected, bounded};
 use super::der::{Elements, OCTET_STRING, OID};
 use super::error::StoreError;
 
@@ -47,7 +49,7 @@ pub(crate) fn read(bytes: &[u8], password: Option<&str>) -> Result<Contents, Sto
     if !(1..=2).contains(&version) {
         return Err(StoreError::damaged(format!("it is of version {version}, and there are 1 and 2")));
     }
-    let mut contents = Contents::default();
+    let (mut contents, mut chained) = (Contents::default(), 0);
     for _ in 0..input.number()? {
         let kind = input.number()?;
         input.text()?;
@@ -58,8 +60,9 @@ pub(crate) fn read(bytes: &[u8], password: Option<&str>) -> Result<Contents, Sto
                 let protected = Protected::Jks(Zeroizing::new(input.take(length)?.to_vec()));
                 let mut chain = Vec::new();
                 for _ in 0..input.number()? {
-                    chain.push(input.certificate(version)?);
-                    bounded(contents.len() + chain.len())?;
+                    chain.push(Arc::new(input.certificate(version)?));
+                    chained += 1;
+                    bounded(0, chained)?;
                 }
                 contents.keys.push(KeyEntry { protected, chain });
             }
@@ -70,7 +73,7 @@ pub(crate) fn read(bytes: &[u8], password: Option<&str>) -> Result<Contents, Sto
                 )));
             }
         }
-        bounded(contents.len())?;
+        bounded(contents.keys.len() + contents.certificates.len(), chained)?;
     }
     Ok(contents)
 }
@@ -93,10 +96,6 @@ pub(crate) fn open_key(bytes: &[u8], password: &str) -> Result<Zeroizing<Vec<u8>
     }
     verify_slices_are_equal(&sha1(&[&password, &key]), check).map_err(|_| StoreError::PasswordWrong)?;
     Ok(key)
-}
-
-fn bounded(entries: usize) -> Result<(), StoreError> {
-    if entries > MAX_ENTRIES { Err(StoreError::TooMuchWork("it has too many entries")) } else { Ok(()) }
 }
 
 fn short() -> StoreError {

@@ -8,10 +8,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use rustls::RootCertStore;
-use rustls::crypto::CryptoProvider;
+use rustls::crypto::aws_lc_rs::sign::any_supported_type;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
-use zeroize::Zeroize;
+use zeroize::Zeroizing;
 
 use super::certificate::Summary;
 use super::contents::{Contents, KeyEntry, MAX_CHAIN};
@@ -38,15 +38,9 @@ const TRUSTSTORE_CERTIFICATES: &str = "ssl.truststore.certificates";
 /// A certificate chain, one's own certificate first, and its private key. Debug shows no key.
 pub struct Identity {
     chain: Vec<CertificateDer<'static>>,
-    key: PrivateKeyDer<'static>,
+    key: Zeroizing<PrivateKeyDer<'static>>,
     place: Place,
     summary: Summary,
-}
-
-impl Drop for Identity {
-    fn drop(&mut self) {
-        self.key.zeroize();
-    }
 }
 
 impl fmt::Debug for Identity {
@@ -106,9 +100,11 @@ impl Identity {
     }
 
     /// What rustls signs with; an error when the key is of a kind that it does not know, or of another certificate.
-    pub(crate) fn certified(&self, provider: &CryptoProvider) -> Result<Arc<CertifiedKey>, TlsError> {
+    pub(crate) fn certified(&self) -> Result<Arc<CertifiedKey>, TlsError> {
         let place = self.place.clone();
-        match CertifiedKey::from_der(self.chain.clone(), self.key.clone_key(), provider) {
+        // Not `CertifiedKey::from_der`: it takes a copy of the key, which nobody wipes.
+        let key = any_supported_type(&self.key).map(|key| CertifiedKey::new(self.chain.clone(), key));
+        match key.and_then(|key| key.keys_match().map(|()| key)) {
             Ok(key) => Ok(Arc::new(key)),
             Err(rustls::Error::InconsistentKeys(_)) => Err(TlsError::KeyMismatch { place }),
             Err(rustls::Error::InvalidCertificate(error)) => {
@@ -123,7 +119,7 @@ impl Identity {
 
     fn new(
         chain: Vec<CertificateDer<'static>>,
-        key: PrivateKeyDer<'static>,
+        key: Zeroizing<PrivateKeyDer<'static>>,
         place: Place,
     ) -> Result<Self, TlsError> {
         let Some(own) = chain.first() else { return Err(TlsError::NoCertificate { place }) };
@@ -195,7 +191,7 @@ fn from_store(
         StoreError::PasswordWrong if own.is_none() => TlsError::KeyPassword { place: place.clone() },
         _ => error.at(&place, if own.is_some() { KEY_PASSWORD } else { KEYSTORE_PASSWORD }),
     })?;
-    Identity::new(entry.chain.clone(), key, place)
+    Identity::new(entry.chain.iter().map(|found| CertificateDer::clone(found)).collect(), key, place)
 }
 
 /// The one private key of a PEM text or file.
@@ -203,7 +199,7 @@ fn the_key(
     contents: &Contents,
     place: &Place,
     password: &Option<Secret>,
-) -> Result<PrivateKeyDer<'static>, TlsError> {
+) -> Result<Zeroizing<PrivateKeyDer<'static>>, TlsError> {
     let place = place.clone();
     match &contents.keys[..] {
         [] => Err(TlsError::NoPrivateKey { place }),
@@ -214,7 +210,10 @@ fn the_key(
     }
 }
 
-fn open(entry: &KeyEntry, password: &Option<Secret>) -> Result<PrivateKeyDer<'static>, StoreError> {
+fn open(
+    entry: &KeyEntry,
+    password: &Option<Secret>,
+) -> Result<Zeroizing<PrivateKeyDer<'static>>, StoreError> {
     let passwords: Vec<_> = password.iter().map(Secret::reveal).collect();
     store::open_key(entry, &passwords, &mut Budget::new())
 }
@@ -297,7 +296,10 @@ impl Trust {
     }
 
     fn of(contents: &Contents, place: Place) -> Result<Self, TlsError> {
+        // Very many keys may share a certificate: it is looked at once.
+        let mut seen = HashSet::new();
         let firsts = contents.keys.iter().filter_map(|key| key.chain.first());
+        let firsts = firsts.filter(|first| seen.insert(Arc::as_ptr(first))).map(AsRef::as_ref);
         let mut roots = RootCertStore::empty();
         let mut themselves = HashSet::new();
         for certificate in contents.certificates.iter().chain(firsts) {

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use zeroize::Zeroizing;
 
-use super::contents::{Contents, KeyEntry, MAX_ENTRIES, Protected};
+use super::contents::{Contents, KeyEntry, Protected, bounded};
 use super::error::StoreError;
 
 const BEGIN: &[u8] = b"-----BEGIN ";
@@ -36,14 +36,12 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Contents, StoreError> {
             b"CERTIFICATE" | b"X509 CERTIFICATE" => {
                 contents.certificates.push(CertificateDer::from(decoded(body)?.to_vec()))
             }
-            b"PRIVATE KEY" => contents
-                .keys
-                .push(key(Protected::Plain(PrivateKeyDer::Pkcs8(decoded(body)?.to_vec().into())))),
-            b"RSA PRIVATE KEY" => contents
-                .keys
-                .push(key(Protected::Plain(PrivateKeyDer::Pkcs1(decoded(body)?.to_vec().into())))),
+            b"PRIVATE KEY" => contents.keys.push(plain(PrivateKeyDer::Pkcs8(taken(decoded(body)?).into()))),
+            b"RSA PRIVATE KEY" => {
+                contents.keys.push(plain(PrivateKeyDer::Pkcs1(taken(decoded(body)?).into())));
+            }
             b"EC PRIVATE KEY" => {
-                contents.keys.push(key(Protected::Plain(PrivateKeyDer::Sec1(decoded(body)?.to_vec().into()))))
+                contents.keys.push(plain(PrivateKeyDer::Sec1(taken(decoded(body)?).into())));
             }
             b"ENCRYPTED PRIVATE KEY" => contents.keys.push(key(Protected::Pkcs8(decoded(body)?))),
             b"TRUSTED CERTIFICATE" => {
@@ -54,15 +52,22 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Contents, StoreError> {
             }
             _ => {}
         }
-        if contents.len() > MAX_ENTRIES {
-            return Err(StoreError::TooMuchWork("it has too many entries"));
-        }
+        bounded(contents.keys.len() + contents.certificates.len(), 0)?;
     }
     Ok(contents)
 }
 
+fn plain(der: PrivateKeyDer<'static>) -> KeyEntry {
+    key(Protected::Plain(Zeroizing::new(der)))
+}
+
 fn key(protected: Protected) -> KeyEntry {
     KeyEntry { protected, chain: Vec::new() }
+}
+
+/// The bytes themselves, not a copy: for who wipes them.
+fn taken(mut bytes: Zeroizing<Vec<u8>>) -> Vec<u8> {
+    std::mem::take(&mut *bytes)
 }
 
 /// What is before `mark`, and what is behind it.

@@ -9,13 +9,14 @@
 //! A certificate of a key, and what issued it, are the key's chain. Of the others those are trusted that Java marked so, or all where
 //! there are neither marks nor keys, as in a store of `openssl pkcs12 -export -nokeys`. Other bags are passed over.
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use aws_lc_rs::hmac;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use zeroize::Zeroizing;
 
 use super::certificate;
-use super::contents::{Contents, KeyEntry, MAX_CHAIN, MAX_ENTRIES, Protected};
+use super::contents::{Contents, KeyEntry, MAX_CHAIN, Protected, bounded};
 use super::der::{CONTEXT_0, CONTEXT_0_BYTES, Elements, INTEGER, OCTET_STRING, OID, SEQUENCE, SET};
 use super::error::StoreError;
 use super::pbe::{self, Budget, Hash, Password, Purpose};
@@ -76,7 +77,7 @@ pub(crate) fn read(
             }
         }
     }
-    Ok(bags.sorted())
+    bags.sorted()
 }
 
 /// The bytes of a `ContentInfo` that is plain data.
@@ -177,7 +178,7 @@ impl Bags {
             let attributes = attributes(bag)?;
             match kind {
                 [id @ .., 1] if id == BAG => {
-                    let key = PrivateKeyDer::Pkcs8(value.to_vec().into());
+                    let key = Zeroizing::new(PrivateKeyDer::Pkcs8(value.to_vec().into()));
                     self.keys.push((Protected::Plain(key), attributes.key));
                 }
                 [id @ .., 2] if id == BAG => {
@@ -196,43 +197,62 @@ impl Bags {
                 }
                 _ => {}
             }
-            if self.keys.len() + self.certificates.len() > MAX_ENTRIES {
-                return Err(StoreError::TooMuchWork("it has too many entries"));
-            }
+            bounded(self.keys.len() + self.certificates.len(), 0)?;
         }
         Ok(())
     }
 
     /// The keys with their chains, and the certificates that are trusted.
-    fn sorted(self) -> Contents {
-        let names: Vec<_> = self.certificates.iter().map(|found| certificate::names(&found.der)).collect();
-        let (mut by_subject, mut by_key) = (HashMap::new(), HashMap::new());
+    fn sorted(self) -> Result<Contents, StoreError> {
+        let issuers = self.issuers();
         // The first one wins, so they are entered from the last.
-        for (at, found) in self.certificates.iter().enumerate().rev().filter(|(_, found)| !found.trusted) {
+        let own = self.certificates.iter().enumerate().rev().filter(|(_, found)| !found.trusted);
+        let by_key: HashMap<_, _> = own.map(|(at, found)| (found.key.clone(), at)).collect();
+        let all = self.keys.is_empty() && !self.certificates.iter().any(|found| found.trusted);
+        let mut contents = Contents::default();
+        let mut shared = Vec::with_capacity(self.certificates.len());
+        for found in self.certificates {
+            if all || found.trusted {
+                contents.certificates.push(found.der);
+                shared.push(None);
+            } else {
+                shared.push(Some(Arc::new(found.der)));
+            }
+        }
+        let mut chained = 0;
+        for (protected, id) in self.keys {
+            let chain = chain(by_key.get(&id).copied(), &issuers);
+            chained += chain.len();
+            bounded(0, chained)?;
+            let chain = chain.into_iter().filter_map(|at| shared[at].clone()).collect();
+            contents.keys.push(KeyEntry { protected, chain });
+        }
+        Ok(contents)
+    }
+
+    /// For each certificate the one that issued it, if it is here; none that is trusted: those are in no chain.
+    fn issuers(&self) -> Vec<Option<usize>> {
+        let names: Vec<_> = self.certificates.iter().map(|found| certificate::names(&found.der)).collect();
+        let mut by_subject = HashMap::new();
+        // The first one wins.
+        for (at, _) in self.certificates.iter().enumerate().rev().filter(|(_, found)| !found.trusted) {
             if let Some((_, subject)) = &names[at] {
                 by_subject.insert(subject, at);
             }
-            by_key.insert(&found.key, at);
         }
-        let chain = |key: &Option<Vec<u8>>| {
-            let mut chain: Vec<usize> = by_key.get(key).copied().into_iter().collect();
-            while let Some(Some((issuer, _))) = chain.last().map(|&at| &names[at]) {
-                match by_subject.get(issuer) {
-                    Some(next) if !chain.contains(next) && chain.len() < MAX_CHAIN => chain.push(*next),
-                    _ => break,
-                }
-            }
-            chain.into_iter().map(|at| self.certificates[at].der.clone()).collect::<Vec<_>>()
-        };
-        let all = self.keys.is_empty() && !self.certificates.iter().any(|found| found.trusted);
-        let keys = self.keys.iter().map(|(_, id)| chain(id)).collect::<Vec<_>>();
-        let certificates =
-            self.certificates.iter().filter(|found| all || found.trusted).map(|found| found.der.clone());
-        let certificates = certificates.collect();
-        let keys =
-            self.keys.into_iter().zip(keys).map(|((protected, _), chain)| KeyEntry { protected, chain });
-        Contents { keys: keys.collect(), certificates, ..Contents::default() }
+        names.iter().map(|names| by_subject.get(&names.as_ref()?.0).copied()).collect()
     }
+}
+
+/// A key's certificate, what issued it, and so on.
+fn chain(own: Option<usize>, issuers: &[Option<usize>]) -> Vec<usize> {
+    let mut chain = Vec::new();
+    let mut next = own;
+    while let Some(at) = next.filter(|at| chain.len() < MAX_CHAIN && !chain.contains(at)) {
+        chain.push(at);
+        next = issuers[at];
+    }
+    chain
 }
 
 fn attributes(mut bag: Elements<'_>) -> Result<Attributes, StoreError> {

@@ -101,7 +101,7 @@ fn load(settings: &TlsSettings, client_auth: ClientAuth, files: &mut Files) -> R
     };
     let builder = ServerConfig::builder_with_provider(provider.clone()).with_protocol_versions(&versions);
     let builder = builder.map_err(|error| TlsError::Settings(error.to_string()))?;
-    let key = identity.certified(&provider)?;
+    let key = identity.certified()?;
     let key = Arc::new(SingleCertAndKey::from(key.as_ref().clone()));
     let mut config = builder.with_client_cert_verifier(verifier).with_cert_resolver(key);
     config.session_storage = Arc::new(NoServerSessionStorage {});

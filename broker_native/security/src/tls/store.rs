@@ -1,5 +1,6 @@
 //! Reads a store of keys and certificates in whichever format it has, and opens the keys in it.
 use rustls::pki_types::PrivateKeyDer;
+use zeroize::Zeroizing;
 
 use super::contents::{Contents, KeyEntry, Protected};
 use super::error::{Place, StoreError, TlsError};
@@ -80,7 +81,7 @@ pub(crate) fn open_key(
     entry: &KeyEntry,
     passwords: &[&str],
     budget: &mut Budget,
-) -> Result<PrivateKeyDer<'static>, StoreError> {
+) -> Result<Zeroizing<PrivateKeyDer<'static>>, StoreError> {
     let mut result = Err(StoreError::PasswordMissing);
     for password in passwords {
         let opened = match &entry.protected {
@@ -88,12 +89,15 @@ pub(crate) fn open_key(
             Protected::Pkcs8(bytes) => pbe::open_pkcs8(bytes, password, budget),
             Protected::Jks(bytes) => jks::open_key(bytes, password),
         };
-        result = opened.map(|key| PrivateKeyDer::Pkcs8(key.to_vec().into()));
+        result = opened.map(|mut key| Zeroizing::new(PrivateKeyDer::Pkcs8(std::mem::take(&mut *key).into())));
         if !matches!(result, Err(StoreError::PasswordWrong)) {
             break;
         }
     }
-    if let Protected::Plain(key) = &entry.protected { Ok(key.clone_key()) } else { result }
+    match &entry.protected {
+        Protected::Plain(key) => Ok(Zeroizing::new(key.clone_key())),
+        Protected::Pkcs8(_) | Protected::Jks(_) => result,
+    }
 }
 
 /// Reads a store. Keys stay encrypted until they are opened. Without a password its integrity is not checked, as in Kafka.

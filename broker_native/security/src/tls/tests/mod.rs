@@ -1,4 +1,5 @@
 //! Handshakes in memory between the two configurations, real stores of keytool and OpenSSL, hostile ones.
+mod bags;
 mod fuzz;
 mod handshakes;
 mod link;
