@@ -197,6 +197,8 @@ pub struct Origin {
     pub connection: u64,
     /// How long its requests kept a network thread busy, as far as no quota knows of it.
     pub busy: Duration,
+    /// Whether its requests count for quotas: not before a login, because the user is not known.
+    pub is_counted: bool,
 }
 
 /// What a handler has besides the request.

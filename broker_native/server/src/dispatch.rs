@@ -74,7 +74,9 @@ fn route(shared: &Arc<Shared>, from: &mut Origin, frame: &mut Frame) -> Result<O
             )),
         });
     }
-    call.pause_ms = pause_ms(&call, info.key, busy, frame.body().len());
+    if from.is_counted {
+        call.pause_ms = pause_ms(&call, info.key, busy, frame.body().len());
+    }
     if info.key == ApiKey::Produce {
         return Ok(handlers::produce::handle(call, read(reader, version)?, frame));
     }
@@ -206,26 +208,6 @@ fn serve_share_groups(call: Call, key: ApiKey, reader: Reader) -> Result<Outcome
         ApiKey::AlterShareGroupOffsets => on::alter_share_group_offsets::handle(call, read(reader, version)?),
         ApiKey::DeleteShareGroupOffsets => {
             on::delete_share_group_offsets::handle(call, read(reader, version)?)
-        }
-        _ => return users_and_quotas(call, key, reader),
-    })
-}
-
-/// [`answered`] for the requests about users and quotas.
-///
-/// # Errors
-/// The request cannot be read.
-fn users_and_quotas(call: Call, key: ApiKey, reader: Reader) -> Result<Outcome, WireError> {
-    use handlers as on;
-    let version = call.version;
-    Ok(match key {
-        ApiKey::DescribeClientQuotas => on::describe_client_quotas::handle(call, read(reader, version)?),
-        ApiKey::AlterClientQuotas => on::alter_client_quotas::handle(call, read(reader, version)?),
-        ApiKey::DescribeUserScramCredentials => {
-            on::describe_user_scram_credentials::handle(call, read(reader, version)?)
-        }
-        ApiKey::AlterUserScramCredentials => {
-            on::alter_user_scram_credentials::handle(call, read(reader, version)?)
         }
         // The codec may know more APIs than are served.
         _ => refuse(format!("{} has no handler", key.name())),

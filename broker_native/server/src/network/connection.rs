@@ -131,7 +131,8 @@ pub async fn serve(stream: TcpStream, peer: SocketAddr, listener: Arc<Listener>,
     let login_ms = shared.settings.sasl.sasl_login_deadline_ms;
     let login_deadline = accepted + Duration::from_millis(login_ms).min(NEVER);
     let connection = CONNECTIONS.fetch_add(1, Ordering::Relaxed);
-    let from = Origin { listener, principal, dialled, peer, connection, busy: Duration::ZERO };
+    let is_counted = !session.is_before_login();
+    let from = Origin { listener, principal, dialled, peer, connection, busy: Duration::ZERO, is_counted };
     let inbox = Inbox::new(bounds(&session, &shared));
     let mut connection = Connection {
         stream,
@@ -289,6 +290,7 @@ impl Connection {
         }
         if let Some(principal) = self.session.principal() {
             self.from.principal = Arc::clone(principal);
+            self.from.is_counted = true;
             self.login_deadline = None;
         }
         self.inbox.set_bounds(bounds(&self.session, &self.shared));

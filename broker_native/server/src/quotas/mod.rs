@@ -7,10 +7,13 @@
 //!
 //! A client that is over a limit is answered at once, with the time that it should wait, and its connection is not read until then
 //! (KIP-219). Rates are of this broker alone, as in Kafka. May be used from any thread; without limits a request costs one look at a flag.
+//!
+//! Of a client nothing is kept but its rate, under a number that is made of its names: these are as long as strangers choose.
 pub mod rate;
 pub mod table;
 
 use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -21,8 +24,8 @@ use pylog_log::warn;
 use rate::{Rate, Windows};
 use table::{EntityQuotas, Limits, Quota, Share};
 
-/// Clients whose use is added up apart, for each kind of limit. The use of those beyond is added up together, so that nobody escapes a
-/// limit by ever new client ids.
+/// Clients whose use is added up apart, for each kind of limit: about 100 bytes and 24 for each window, 10 MB with the 11 windows of the
+/// default. The use of those beyond is added up together, so that nobody escapes a limit by ever new client ids.
 const RATES_MAX: usize = 20_000;
 
 /// Quotas that Kafka has and that are kept for it, but limit nobody here.
@@ -42,19 +45,56 @@ pub struct Client<'a> {
 pub struct Quotas {
     windows: Windows,
     kinds: [Kind; Quota::ALL.len()],
+    numbers: Numbers,
 }
 
 #[derive(Debug, Default)]
 struct Kind {
     is_limited: AtomicBool,
     limits: RwLock<Arc<Limits>>,
-    rates: Mutex<HashMap<Share, Rate>>,
+    rates: Mutex<Rates>,
+}
+
+/// What was used in the last seconds.
+#[derive(Debug, Default)]
+struct Rates {
+    of: HashMap<u128, Rate>,
+    /// When those that were over were last removed.
+    swept_ms: i64,
+}
+
+impl Rates {
+    /// Removes what does not count any more, once in all of the time that counts.
+    fn sweep(&mut self, windows: Windows, now_ms: i64) {
+        if now_ms - self.swept_ms >= windows.all_ms() {
+            self.sweep_now(windows, now_ms);
+        }
+    }
+
+    fn sweep_now(&mut self, windows: Windows, now_ms: i64) {
+        self.of.retain(|_, rate| !rate.is_over(windows, now_ms));
+        self.swept_ms = now_ms;
+    }
+}
+
+/// Makes numbers of names. Without the keys, which are this process's own, nobody finds two names with the same number.
+#[derive(Debug, Default)]
+struct Numbers {
+    high: RandomState,
+    low: RandomState,
+}
+
+impl Numbers {
+    fn of(&self, share: Share<'_>) -> u128 {
+        let half = |keys: &RandomState| u128::from(keys.hash_one(share));
+        half(&self.high) << u64::BITS | half(&self.low)
+    }
 }
 
 impl Quotas {
     /// Without limits.
     pub fn new(windows: Windows) -> Self {
-        Self { windows, kinds: Default::default() }
+        Self { windows, kinds: Default::default(), numbers: Numbers::default() }
     }
 
     /// These are the limits from now on; what was used before still counts.
@@ -108,6 +148,11 @@ impl Quotas {
         )
     }
 
+    /// Number of clients whose use is added up apart.
+    pub fn clients(&self, quota: Quota) -> usize {
+        self.kind(quota).rates.lock().of.len()
+    }
+
     fn kind(&self, quota: Quota) -> &Kind {
         let [produce, consume, request] = &self.kinds;
         match quota {
@@ -132,20 +177,22 @@ impl Quotas {
             return 0;
         }
         let Some((share, limit)) = self.limits(quota).find(client.user, client.client_id) else { return 0 };
+        let share = self.numbers.of(share);
         let mut rates = self.kind(quota).rates.lock();
+        rates.sweep(self.windows, now_ms);
         let share = self.place(quota, &mut rates, share, now_ms);
-        let pause_ms = used(rates.entry(share).or_default(), limit, self.windows);
+        let pause_ms = used(rates.of.entry(share).or_default(), limit, self.windows);
         drop(rates);
         i32::try_from(self.bounded(quota, pause_ms)).unwrap_or(i32::MAX)
     }
 
     /// The share under which the use is added up: its own, or that of all who have no place.
-    fn place(&self, quota: Quota, rates: &mut HashMap<Share, Rate>, share: Share, now_ms: i64) -> Share {
-        if rates.len() < RATES_MAX || rates.contains_key(&share) {
+    fn place(&self, quota: Quota, rates: &mut Rates, share: u128, now_ms: i64) -> u128 {
+        if rates.of.len() < RATES_MAX || rates.of.contains_key(&share) {
             return share;
         }
-        rates.retain(|_, rate| !rate.is_over(self.windows, now_ms));
-        if rates.len() < RATES_MAX {
+        rates.sweep_now(self.windows, now_ms);
+        if rates.of.len() < RATES_MAX {
             return share;
         }
         let kind = quota.name();
@@ -154,7 +201,7 @@ impl Quotas {
             kind,
             "{RATES_MAX} clients have used their {kind} in the last seconds; the use of others is added up together",
         );
-        Share { user: String::new(), client_id: String::new() }
+        self.numbers.of(Share { user: "", client_id: "" })
     }
 
     /// Threads are not held up by one pause of more than a window (KIP-124).
@@ -230,6 +277,18 @@ mod tests {
             pauses += i32::from(quotas.record(Quota::Produce, client, 1.0, 0) > 0);
         }
         assert!(pauses > 0, "each of the last ones had a limit of its own");
-        assert!(quotas.kind(Quota::Produce).rates.lock().len() <= RATES_MAX + 1);
+        assert!(quotas.clients(Quota::Produce) <= RATES_MAX + 1);
+    }
+
+    #[test]
+    fn who_is_gone_is_forgotten_when_nobody_needs_the_place() {
+        let quotas = quotas(r#"[{"entity": {"client-id": null}, "values": {"producer_byte_rate": 1}}]"#);
+        for number in 0..1_000 {
+            let client_id = format!("client-{number}");
+            quotas.record(Quota::Produce, Client { client_id: &client_id, ..ALICE }, 1.0, 0);
+        }
+        assert_eq!(quotas.clients(Quota::Produce), 1_000);
+        quotas.record(Quota::Produce, ALICE, 1.0, 11_000);
+        assert_eq!(quotas.clients(Quota::Produce), 1);
     }
 }

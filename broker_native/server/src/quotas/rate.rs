@@ -13,6 +13,13 @@ pub struct Windows {
     pub window_ms: i64,
 }
 
+impl Windows {
+    /// How long use counts.
+    pub fn all_ms(self) -> i64 {
+        i64::from(self.samples) * self.window_ms
+    }
+}
+
 #[derive(Debug, Clone, Copy)]
 struct Sample {
     began_ms: i64,
@@ -74,7 +81,7 @@ impl Rate {
 }
 
 fn is_old(sample: &Sample, windows: Windows, now_ms: i64) -> bool {
-    now_ms - sample.last_ms >= i64::from(windows.samples) * windows.window_ms
+    now_ms - sample.last_ms >= windows.all_ms()
 }
 
 #[cfg(test)]

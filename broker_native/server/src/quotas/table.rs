@@ -40,12 +40,12 @@ pub struct EntityQuotas {
 }
 
 /// Whose use is added up: the parts are empty where the limit is not of them.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Share {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Share<'a> {
     /// The user's name.
-    pub user: String,
+    pub user: &'a str,
     /// The client id.
-    pub client_id: String,
+    pub client_id: &'a str,
 }
 
 /// The limits of one user, or of all, by client id.
@@ -109,8 +109,8 @@ impl Limits {
     }
 
     /// The limit of a client, and whose use counts for it; `None` when there is no limit.
-    pub fn find(&self, user: &str, client_id: &str) -> Option<(Share, f64)> {
-        let share = |user: &str, client_id: &str| Share { user: user.into(), client_id: client_id.into() };
+    pub fn find<'a>(&self, user: &'a str, client_id: &'a str) -> Option<(Share<'a>, f64)> {
+        let share = |user, client_id| Share { user, client_id };
         for by_client in self.users.get(user).into_iter().chain([&self.default_user]) {
             if let Some(limit) = by_client.of_client(client_id) {
                 return Some((share(user, client_id), limit));
@@ -151,9 +151,9 @@ mod tests {
         for first in 0..rows.len() {
             let stored: Vec<String> =
                 (first..rows.len()).map(|number| row(rows[number].0, number as f64)).collect();
-            let found = limits(&format!("[{}]", stored.join(","))).find("alice", "app").unwrap();
-            let share = Share { user: rows[first].1.into(), client_id: rows[first].2.into() };
-            assert_eq!(found, (share, first as f64));
+            let limits = limits(&format!("[{}]", stored.join(",")));
+            let share = Share { user: rows[first].1, client_id: rows[first].2 };
+            assert_eq!(limits.find("alice", "app").unwrap(), (share, first as f64));
         }
     }
 

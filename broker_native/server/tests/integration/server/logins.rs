@@ -7,6 +7,7 @@ use pylog_security::sasl::scram::{Hash, derive};
 use pylog_security::sasl::{Login, Mechanism};
 use pylog_security::secret::Secret;
 use pylog_server::listeners::{Listener, ListenerSpec};
+use pylog_server::quotas::table::{EntityQuotas, Quota};
 use pylog_server::settings::Settings;
 use pylog_wire::messages::{
     ApiVersionsRequest, MetadataRequest, SaslAuthenticateRequest, SaslAuthenticateResponse,
@@ -134,7 +135,7 @@ fn a_large_request_before_a_login_is_refused_by_its_length_and_taken_afterwards(
     assert_eq!(early.frame(), None);
     let mut client = broker.client();
     log_in(&mut client, "alice", "alice");
-    let mut large = MetadataRequest { topics: Some(Vec::new()), ..Default::default() };
+    let mut large = MetadataRequest { allow_auto_topic_creation: false, ..Default::default() };
     let name = |number: i32| pylog_wire::messages::metadata::MetadataRequestTopic {
         name: Some(format!("{number:0200}")),
         ..Default::default()
@@ -285,6 +286,20 @@ fn a_token_is_refused_without_keys_and_the_client_is_told_after_its_last_word() 
     assert_eq!(failed.error_code, ErrorCode::SaslAuthenticationFailed.code());
     assert_eq!(failed.error_message.unwrap(), invalid);
     assert_eq!(client.frame(), None);
+}
+
+#[test]
+fn who_is_not_logged_in_uses_no_quota() {
+    let broker = broker();
+    let stored = r#"[{"entity": {"client-id": null}, "values": {"request_percentage": 100}}]"#;
+    let quotas = &broker.server.shared().quotas;
+    quotas.apply(&serde_json::from_str::<Vec<EntityQuotas>>(stored).unwrap());
+    let mut client = broker.client();
+    client.call(&ApiVersionsRequest::default(), 3);
+    assert_eq!(quotas.clients(Quota::Request), 0, "strangers take the places of clients");
+    log_in(&mut client, "alice", "alice");
+    assert!(is_served(&mut client));
+    assert_eq!(quotas.clients(Quota::Request), 1);
 }
 
 #[test]
