@@ -32,10 +32,10 @@ _LOOK_S = 1.0
 @click.option(
     "--tls",
     is_flag=True,
-    help="Speak TLS only, with throw-away certificates in DIR/tls; without --sasl, clients show one, too.",
+    help="Accept only TLS, with throw-away certificates in DIR/tls. Without --sasl, clients must show a certificate, too.",
 )
 @click.option("--sasl", type=click.Choice(tuple(MODULES)), metavar="MECHANISM",
-              help=f"Ask for a login by {', '.join(MODULES)}; the user admin, with a throw-away password, may do everything.")  # fmt: skip
+              help=f"Require a login by {', '.join(MODULES)}. The user admin, with a throw-away password, may do everything.")  # fmt: skip
 def start(directory: str, brokers: int, settings: list[tuple[str, str]], tls: bool, sasl: str | None) -> None:
     """Run ZooKeeper and some brokers on this machine, until Ctrl-C."""
     from pylog_spark.testing.local_cluster import LocalCluster

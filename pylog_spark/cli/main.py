@@ -29,7 +29,7 @@ _VERBS = {
     "transaction": "List and describe transactions, end one that hangs.",
     "sink": "List Spark's exactly-once writes, end those that a dead driver has left open.",
     "user": "Create, list and delete users that log in by SCRAM.",
-    "acl": "List, create and delete ACLs: who may do what.",
+    "acl": "List, create and delete ACLs: which principal may do what.",
     "quota": "List, set and remove quotas of users, client ids and addresses.",
     "group": "List and describe consumer groups, reset their offsets, delete them.",
     "produce": "Write lines of a file or of standard input into a topic.",
