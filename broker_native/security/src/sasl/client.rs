@@ -10,12 +10,15 @@ use super::oauthbearer::{SEPARATOR, TokenMessage};
 use super::plain::PlainMessage;
 use super::scram::Hash;
 use super::scram::client::ScramClient;
+use super::shown::said;
 use crate::secret::Secret;
 
 /// A login. `Debug` shows no secret.
 #[derive(Debug)]
 pub struct Login {
     mechanism: Mechanism,
+    /// The password or token: a broker that is told it may say it back.
+    secret: Secret,
     state: State,
 }
 
@@ -42,6 +45,7 @@ impl Login {
         if user.is_empty() || password.reveal().is_empty() {
             return unusable("the user name or the password is empty");
         }
+        let secret = password.clone();
         let state = match mechanism {
             Mechanism::Plain if user.contains('\0') || password.reveal().contains('\0') => {
                 return unusable("the user name or the password has a NUL");
@@ -54,7 +58,7 @@ impl Login {
             Mechanism::ScramSha512 => State::Scram(ScramClient::new(Hash::Sha512, user, password)?),
             Mechanism::OauthBearer => return unusable("it takes a token, not a password"),
         };
-        Ok(Self { mechanism, state })
+        Ok(Self { mechanism, secret, state })
     }
 
     /// With a token: OAUTHBEARER. `extensions` are sent with it (KIP-342).
@@ -63,9 +67,9 @@ impl Login {
     /// [`SaslError::Unusable`]: what cannot be written.
     pub fn with_token(token: Secret, extensions: Vec<(String, String)>) -> Result<Self, SaslError> {
         let mechanism = Mechanism::OauthBearer;
-        let message =
-            TokenMessage::new(token, extensions).map_err(|why| SaslError::Unusable(mechanism, why))?;
-        Ok(Self { mechanism, state: State::Token(message) })
+        let message = TokenMessage::new(token.clone(), extensions);
+        let message = message.map_err(|why| SaslError::Unusable(mechanism, why))?;
+        Ok(Self { mechanism, secret: token, state: State::Token(message) })
     }
 
     /// How the client logs in.
@@ -76,6 +80,11 @@ impl Login {
     /// Whether the broker has said all that it must, and proved what it must.
     pub fn is_done(&self) -> bool {
         matches!(self.state, State::Done)
+    }
+
+    /// What the broker says beside the mechanism's messages, for an error: escaped, not long, and without this login's secret.
+    pub fn said(&self, text: &str) -> String {
+        said(text, &self.secret)
     }
 
     /// What is sent next: first for an empty challenge, then for each of the broker's. Empty, and of no use, once it is done. SCRAM hashes
@@ -98,14 +107,17 @@ impl Login {
             }
             State::Sent if challenge.is_empty() => (Vec::new(), State::Done),
             State::Sent if mechanism == Mechanism::OauthBearer => {
-                let why = String::from_utf8_lossy(challenge).into_owned();
+                let why = self.said(&String::from_utf8_lossy(challenge));
                 (vec![SEPARATOR], State::Refused(why))
             }
             State::Sent => return Err(SaslError::Malformed(mechanism, "it should be empty")),
-            State::Refused(why) => return Err(SaslError::Refused(mechanism, super::shown::shown(&why))),
+            State::Refused(why) => return Err(SaslError::Refused(mechanism, why)),
             State::Done => return Err(SaslError::Over(mechanism)),
         };
         self.state = next;
         Ok(message)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,7 +10,7 @@
 //! | [`scram`] | SCRAM (RFC 5802, 7677): keys, messages, both sides |
 //! | [`oauthbearer`] | the messages of OAUTHBEARER (RFC 7628) |
 //! | [`jwt`] | whether a token is valid (RFC 7519), by the keys of a JWKS (RFC 7517) |
-//! | [`shown`] | names of strangers in the log |
+//! | [`shown`] | names and sentences of strangers, in the log and in errors |
 //!
 //! Hostile bytes are refused with an error and never panic; what is kept of a message is not larger than the message. Secrets are compared
 //! in constant time. A name that no user has costs a broker what a wrong password costs, and is answered by the same sentence.
@@ -60,7 +60,7 @@ pub enum SaslError {
         "cannot log in by {0}: the broker has not proved that it knows the user's keys; is it the right one?"
     )]
     ServerSignature(Mechanism),
-    /// The broker says no.
+    /// The broker says no; escaped, and without the secret.
     #[error("cannot log in by {0}: the broker refuses: {1}")]
     Refused(Mechanism, String),
     /// The broker speaks although the login is over.

@@ -47,8 +47,12 @@ impl Issuer {
     }
 
     fn token(&self, header: &Value, claims: &Value) -> String {
-        let message =
-            format!("{}.{}", base64(header.to_string().as_bytes()), base64(claims.to_string().as_bytes()));
+        self.signed(header, claims.to_string().as_bytes())
+    }
+
+    /// A token whose claims are any bytes.
+    fn signed(&self, header: &Value, claims: &[u8]) -> String {
+        let message = format!("{}.{}", base64(header.to_string().as_bytes()), base64(claims));
         let rsa = |encoding: &'static dyn RsaEncoding| {
             let mut signature = vec![0; self.rsa.public_modulus_len()];
             self.rsa.sign(encoding, &SystemRandom::new(), message.as_bytes(), &mut signature).unwrap();
@@ -243,7 +247,90 @@ fn near_json() -> impl Strategy<Value = String> {
     })
 }
 
+/// Claims of a token with some others in their place, and possibly a byte that is wrong.
+fn near_claims() -> impl Strategy<Value = Vec<u8>> {
+    let numbers = prop::sample::select(vec![-1.0, 0.0, 0.5, 1e300, 253_402_300_799.0, 253_402_300_799.5]);
+    let value = prop_oneof![
+        3 => (-40..700_i64).prop_map(|seconds| (NOW_S + seconds).to_string()),
+        1 => (-40.0..40.0_f64).prop_map(|seconds| (NOW_S as f64 + seconds).to_string()),
+        1 => numbers.prop_map(|number| number.to_string()),
+        1 => prop::sample::select(vec![
+            "null", "true", "1e999", "-0.0", "99999999999999999999", r#""pylog""#, r#"["pylog"]"#, r#"["x","pylog",1]"#, r#"" alice ""#,
+            r#""""#, r#"["a","a"]"#, r#"{"a":1}"#, r#""https://issuer""#, r#""\u0000\ud800""#,
+        ]).prop_map(str::to_owned),
+        1 => "\\PC{0,12}".prop_map(|text| Value::from(text).to_string()),
+        1 => (0..600_usize).prop_map(|depth| "[".repeat(depth) + &"]".repeat(depth)),
+    ];
+    let name = prop::sample::select(vec!["exp", "iat", "nbf", "sub", "aud", "iss", "scope", "other"]);
+    let changes = prop::collection::vec((name, value), 0..4);
+    let damage = prop_oneof![4 => Just(None), 1 => any::<(usize, u8)>().prop_map(Some)];
+    (changes, damage).prop_map(|(changes, damage)| {
+        let kept = claims();
+        let kept = kept.as_object().unwrap().iter();
+        let kept = kept.filter(|(name, _)| !changes.iter().any(|(changed, _)| changed == name));
+        let all = kept.map(|(name, value)| (name.as_str(), value.to_string())).chain(changes.clone());
+        let pairs: Vec<String> = all.map(|(name, value)| format!("\"{name}\":{value}")).collect();
+        let mut bytes = format!("{{{}}}", pairs.join(",")).into_bytes();
+        if let Some((at, byte)) = damage {
+            let at = at % bytes.len();
+            bytes[at] = byte;
+        }
+        bytes
+    })
+}
+
+/// What must be so of the claims of every token that is valid.
+fn are_good(claims: &Map<String, Value>, rules: &TokenRules) -> bool {
+    let (now, skew) = (NOW_S as f64, f64::from(rules.clock_skew_seconds));
+    let seconds = |name: &str| claims.get(name).and_then(Value::as_f64);
+    let ours = |name: &Value| name.as_str().is_some_and(|name| rules.audiences.iter().any(|our| our == name));
+    let is_meant = match claims.get("aud") {
+        None => rules.audiences.is_empty(),
+        Some(aud) => ours(aud) || aud.as_array().is_some_and(|all| all.iter().any(ours)),
+    };
+    seconds("exp").is_some_and(|end| end > now - skew)
+        && seconds("iat").is_some_and(|begun| begun <= now + skew)
+        && (claims.get("nbf").is_none() || seconds("nbf").is_some_and(|begins| begins <= now + skew))
+        && claims.get("sub").and_then(Value::as_str).is_some_and(|subject| !subject.trim().is_empty())
+        && is_meant
+        && rules
+            .issuer
+            .as_deref()
+            .is_none_or(|issuer| claims.get("iss").and_then(Value::as_str) == Some(issuer))
+}
+
 proptest! {
+    #[test]
+    fn mutated_claims_that_are_signed_are_judged_and_never_panic(claims in near_claims(), is_strict in any::<bool>()) {
+        thread_local!(static ISSUER: Issuer = Issuer::new());
+        let mut rules = TokenRules::default();
+        if is_strict {
+            rules.audiences = vec!["pylog".into()];
+            rules.issuer = Some("https://issuer".into());
+        }
+        let judged = ISSUER.with(|issuer| {
+            let token = issuer.signed(&json!({"alg": "ES256", "kid": "ec"}), &claims);
+            issuer.validator(rules.clone()).validate(&token, NOW_MS)
+        });
+        match serde_json::from_slice::<Map<String, Value>>(&claims) {
+            Err(_) => prop_assert!(matches!(judged, Err(TokenError::Malformed(_))), "{:?}", judged),
+            Ok(read) => match judged {
+                Ok(token) => {
+                    prop_assert!(are_good(&read, &rules), "{:?}", read);
+                    prop_assert_eq!(Some(token.subject.as_str()), read["sub"].as_str().map(str::trim));
+                }
+                Err(
+                    TokenError::Claim(_)
+                    | TokenError::Expired
+                    | TokenError::TooEarly
+                    | TokenError::Issuer
+                    | TokenError::Audience,
+                ) => {}
+                Err(other) => prop_assert!(false, "its claims were not judged: {}", other),
+            },
+        }
+    }
+
     #[test]
     fn random_text_is_never_a_valid_token(
         text in "[-_.=a-zA-Z0-9]{0,80}",

@@ -6,6 +6,7 @@ use aws_lc_rs::constant_time::verify_slices_are_equal;
 use super::messages::{ClientFinal, ClientFirst, ServerFinal, ServerFirst, auth_message};
 use super::{CLIENT_ITERATIONS_MAX, Hash, ITERATIONS_MIN, client_key, new_nonce, server_key, xor};
 use crate::sasl::SaslError;
+use crate::sasl::shown::said;
 use crate::secret::Secret;
 
 /// A login that goes on: what is known after each message.
@@ -93,7 +94,7 @@ impl ScramClient {
     fn verify(&mut self, challenge: &[u8], expected: &[u8]) -> Result<Vec<u8>, SaslError> {
         let mechanism = self.hash.mechanism();
         match ServerFinal::parse(challenge).map_err(|why| SaslError::Malformed(mechanism, why))? {
-            ServerFinal::Error(error) => Err(SaslError::Refused(mechanism, error)),
+            ServerFinal::Error(error) => Err(SaslError::Refused(mechanism, said(&error, &self.password))),
             ServerFinal::Signature(signature) => match verify_slices_are_equal(&signature, expected) {
                 Ok(()) => Ok(Vec::new()),
                 Err(_) => Err(SaslError::ServerSignature(mechanism)),
