@@ -78,7 +78,7 @@ fn received(side: Side, alert: AlertDescription) -> String {
     };
     match alert {
         A::CertificateExpired => format!("it says that {own} has expired, or is not valid yet"),
-        A::UnknownCA => format!("it does not trust {own}: what issued it is not in {trust}"),
+        A::UnknownCA => format!("it does not trust {own}: the authority that issued it is not in {trust}"),
         A::CertificateRequired => "it demands a certificate: set ssl.keystore.location".into(),
         A::BadCertificate | A::UnsupportedCertificate | A::CertificateUnknown | A::CertificateRevoked | A::AccessDenied => {
             format!("it refused {own} ({alert:?})")
@@ -105,7 +105,7 @@ pub(crate) fn certificate(error: &CertificateError) -> String {
         }
         C::NotValidYet => "its certificate is not valid yet".into(),
         C::UnknownIssuer => {
-            "its certificate is not trusted: put the certificate of what issued it into ssl.truststore.location".into()
+            "its certificate is not trusted: put the certificate of the authority that issued it into ssl.truststore.location".into()
         }
         C::NotValidForNameContext { expected, presented } => name_differs(&expected.to_str(), presented),
         C::NotValidForName => name_differs("this host", &[]),

@@ -112,7 +112,7 @@ fn certificates_that_cannot_be_trusted_are_refused_with_the_reason() {
         (authority("ca").issue(&wanted("broker", Usage::Server)), "its certificate", "refused"),
         (
             authority("x").issue(&wanted("broker", Usage::Server)),
-            "put the certificate of what issued it into",
+            "put the certificate of the authority that issued it into",
             "issued it is not in",
         ),
         (
@@ -125,7 +125,11 @@ fn certificates_that_cannot_be_trusted_are_refused_with_the_reason() {
             "is not valid before 20",
             "has expired, or is not valid yet",
         ),
-        (self_signed(&wanted("broker", Usage::Server)), "not trusted", "what issued it is not in"),
+        (
+            self_signed(&wanted("broker", Usage::Server)),
+            "not trusted",
+            "the authority that issued it is not in",
+        ),
         (ca.issue(&wanted("broker", Usage::Client)), "extended key usage", "refused"),
     ] {
         let unchecked = TlsSettings {
