@@ -1,17 +1,20 @@
 """A driver of Spark that reads and writes with planted secrets in its options, and keeps all that Spark shows of it: one file each.
 
-Run as ``python -m tests.spark.secrets_driver SERVERS TOPIC FOLDER``; its own output is Spark's log.
+Run as ``python -m tests.spark.secrets_driver SERVERS TOPIC FOLDER PLACE``, with a `secrets_logins.Place` as JSON; its own output is
+Spark's log.
 """
 
+import json
 import sys
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from pylog_spark.testing.spark import spark_session
+from tests.spark.secrets_logins import PLANTED, Place, log_in
 
-#: In every secret.
-PLANTED = "planted-swordfish"
+#: Without a login: the brokers never ask for them.
 SECRETS = {
     "kafka.sasl.jaas.config": f'x.PlainLoginModule required username="u" password="{PLANTED}-1";',
     "kafka.sasl.username": "u",
@@ -51,17 +54,19 @@ class Kept:
         self.put(f"{name}-execution", execution.toString())
         self.put(f"{name}-repr", repr(frame))
 
-    def failure(self, name: str, run: Any) -> None:
-        """Keep the text of an error that must come."""
+    def failure(self, name: str, run: Callable[[], object], *parts: str) -> None:
+        """Keep the text of an error that must come, with `parts` in it."""
         try:
             run()
-        except Exception as error:  # noqa: BLE001  # its text is what is looked at
+        except Exception as error:  # its text is what is looked at
             self.put(name, f"{error}\n{error!r}")
+            if not all(part in str(error) for part in parts):
+                raise
         else:
             raise AssertionError(f"{name} was no error")
 
 
-def main(servers: str, topic: str, folder: Path) -> None:
+def main(servers: str, topic: str, folder: Path, place: Place) -> None:
     """Read, write, stream, fail."""
     kept = Kept(folder)
     events = folder / "events"
@@ -113,6 +118,7 @@ def main(servers: str, topic: str, folder: Path) -> None:
         "error-option", lambda: read(**{"kafka.security.protocol": "SASL_SSL", "kafka.sasl.mechanism": "PLAIN"})
     )
     kept.failure("error-task", lambda: write(frame.selectExpr("raise_error('stop') AS value")))
+    log_in(spark, kept, place, folder.parent / "checkpoint-login")
     url = spark.sparkContext.uiWebUrl
     executions = spark._jsparkSession.sharedState().statusStore().executionsCount()
     pages = [*_PAGES, *(f"/SQL/execution/?id={number}" for number in range(executions))]
@@ -123,4 +129,4 @@ def main(servers: str, topic: str, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], Path(sys.argv[3]))
+    main(sys.argv[1], sys.argv[2], Path(sys.argv[3]), Place(**json.loads(sys.argv[4])))
