@@ -27,6 +27,8 @@ from pylog_spark.login.errors import TokenError
 from pylog_spark.login.local import TOKEN_BYTES_MAX, Token, checked, end_of, seconds
 
 _PREFIX = "sasl.oauthbearer."
+#: Statuses of an answer with a token; some servers make one, as Kafka's clients know.
+_GIVEN = frozenset({200, 201})
 _MAY_PASS = frozenset({408, 429})
 _SERVER_ERRORS = 500
 _REDIRECTIONS = range(300, 400)
@@ -233,7 +235,7 @@ def _token(server: Endpoint, status: int, content: bytes, asked_s: float, settin
     except (ValueError, RecursionError):
         document = None
     found = document if isinstance(document, dict) else {}
-    if status != http.client.OK:
+    if status not in _GIVEN:
         raise _refusal(server, status, found, settings)
     if not is_whole:
         raise TokenError(

@@ -64,6 +64,11 @@ def test_the_whole_path_is_asked_for_and_the_query_is_not_shown() -> None:
     assert f"http://127.0.0.1:{server.port}/a refused the client 'm/e' with status 400" in sentence
 
 
+def test_a_token_that_a_server_says_it_has_made_is_taken() -> None:
+    with OddServer(answer({"access_token": "t"}, 201)) as server:
+        assert of_server(asked(server.port)).value == "t"
+
+
 def test_a_server_is_asked_again_with_longer_pauses_and_not_for_ever() -> None:
     pauses: list[float] = []
     with TokenServer(f"m/e:{_SECRET}") as server:
