@@ -35,6 +35,8 @@ from tests.harness.certificates import Certificates
 USER, USER_PASSWORD = "alice", 'planted "secret"\\ of alice;'
 #: How long a login of the listener SHORT lasts.
 SHORT_MS = 1_500
+#: How soon a server of tokens sees that it is to end.
+_POLL_S = 0.02
 _PROTOCOLS = {
     "PLAINTEXT": "PLAINTEXT",
     "TLS": "SSL",
@@ -210,7 +212,7 @@ class TokenServer:
                 pass
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(_POLL_S,), daemon=True)
 
     def over_tls(self, folder: Path) -> "TokenServer":
         """The same by HTTPS, with the key and certificate in `folder`'s ``server.both.pem``."""
