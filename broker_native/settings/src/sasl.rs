@@ -59,6 +59,10 @@ pub mod listener {
             "sasl.enabled.mechanisms" LIST sasl_enabled_mechanisms: String = "SCRAM-SHA-256,SCRAM-SHA-512".to_owned(),
                 one_of(&["SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "PLAIN"], "Kerberos (GSSAPI) is not supported"),
                 per_listener();
+            /// Most connections whose clients have not logged in yet; each may hold a request of
+            /// sasl.server.max.receive.size bytes. When there are more, the oldest one of the client address that has the
+            /// most is closed. Only pylog has this setting.
+            "sasl.login.max.connections" INT sasl_login_max_connections: usize = 1_000, at_least(1), per_listener();
         }
     }
 }

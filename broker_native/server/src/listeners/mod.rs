@@ -1,7 +1,8 @@
 //! A broker's listeners: where each accepts connections, its protocol, and the address that its clients are sent.
 //!
-//! [`handshakes`] bounds how many TLS handshakes may be under way. Python decides what listeners there are (`pylog_spark/broker/listeners.py`) and has checked them.
-pub mod handshakes;
+//! [`newcomers`] bounds how many connections may be at their beginning. Python decides what listeners there are
+//! (`pylog_spark/broker/listeners.py`) and has checked them.
+pub mod newcomers;
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use rustls::pki_types::CertificateDer;
 use serde::Deserialize;
 
-use self::handshakes::Handshakes;
+use self::newcomers::Newcomers;
 use pylog_security::principal::Principal;
 use pylog_security::protocol::SecurityProtocol;
 use pylog_security::sasl::Mechanism;
@@ -77,7 +78,16 @@ pub struct Listener {
     /// What TLS needs; `None` where bytes are not encrypted.
     pub tls: Option<ListenerTls>,
     /// How clients log in; `None` where they do not.
-    pub login: Option<Arc<LoginRules>>,
+    pub login: Option<ListenerLogin>,
+}
+
+/// What a listener with logins has.
+#[derive(Debug)]
+pub struct ListenerLogin {
+    /// How clients log in.
+    pub rules: Arc<LoginRules>,
+    /// Those who have not logged in yet, at most `sasl.login.max.connections`.
+    pub newcomers: Arc<Newcomers>,
 }
 
 /// How clients log in at a listener.
@@ -96,10 +106,8 @@ pub struct ListenerTls {
     pub server: ServerTls,
     /// How names in clients' certificates become principals.
     pub principals: MappingRules,
-    /// The handshakes that are under way.
-    pub handshakes: Arc<Handshakes>,
-    /// How many of them there may be (`ssl.handshake.max.connections`).
-    pub handshakes_max: usize,
+    /// The handshakes that are under way, at most `ssl.handshake.max.connections`.
+    pub handshakes: Arc<Newcomers>,
     /// How long one may take.
     pub handshake_timeout_ms: u64,
 }
@@ -122,7 +130,7 @@ fn login_rules(
     name: &str,
     protocol: SecurityProtocol,
     settings: &sasl::listener::Settings,
-) -> Result<Option<Arc<LoginRules>>, TlsError> {
+) -> Result<Option<ListenerLogin>, TlsError> {
     if !protocol.has_sasl() {
         return Ok(None);
     }
@@ -138,7 +146,9 @@ fn login_rules(
         );
         return Err(TlsError::Settings(sentence));
     }
-    Ok(Some(Arc::new(LoginRules { mechanisms, max_reauth_ms: settings.connections_max_reauth_ms })))
+    let rules = LoginRules { mechanisms, max_reauth_ms: settings.connections_max_reauth_ms };
+    let newcomers = Newcomers::new(settings.sasl_login_max_connections);
+    Ok(Some(ListenerLogin { rules: Arc::new(rules), newcomers }))
 }
 
 impl ListenerTls {
@@ -147,8 +157,7 @@ impl ListenerTls {
         Ok(Self {
             server: ServerTls::new(tls_settings(settings), client_auth)?,
             principals: MappingRules::parse(&settings.ssl_principal_mapping_rules)?,
-            handshakes: Handshakes::new(settings.ssl_handshake_max_connections),
-            handshakes_max: settings.ssl_handshake_max_connections,
+            handshakes: Newcomers::new(settings.ssl_handshake_max_connections),
             handshake_timeout_ms: settings.ssl_handshake_timeout_ms,
         })
     }

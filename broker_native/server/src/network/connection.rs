@@ -27,6 +27,7 @@ use crate::io::budget::{BudgetShare, FREE_BYTES};
 use crate::io::frames::{Bounds, Frame, FrameError, Inbox};
 use crate::io::response_queue::{Answer, ResponseQueue};
 use crate::listeners::Listener;
+use crate::listeners::newcomers::{Newcomer, Newcomers, PushedOut};
 use crate::quotas::table::Quota;
 use crate::shared::Shared;
 use pylog_log::loggers::NETWORK;
@@ -97,8 +98,8 @@ struct Connection {
     stream: Transport,
     from: Origin,
     session: Session,
-    /// Until when the client must have logged in.
-    login_deadline: Option<Instant>,
+    /// Its place among those that have not logged in.
+    newcomer: Option<Newcomer>,
     shared: Arc<Shared>,
     inbox: Inbox,
     /// What the request that is arriving holds of the budget.
@@ -126,10 +127,14 @@ pub async fn serve(stream: TcpStream, peer: SocketAddr, listener: Arc<Listener>,
     let Some((stream, principal)) = open(stream, peer, &listener, &shared).await else { return };
     let host = stream.dialled_name().map_or_else(|| local.ip().to_canonical().to_string().into(), Into::into);
     let dialled = Dialled { host, port: local.port() };
-    let session =
-        listener.login.as_ref().map_or_else(Session::open, |rules| Session::begun(Arc::clone(rules)));
-    let login_ms = shared.settings.sasl.sasl_login_deadline_ms;
-    let login_deadline = accepted + Duration::from_millis(login_ms).min(NEVER);
+    let (session, newcomer, overdue) = match &listener.login {
+        None => (Session::open(), None, None),
+        Some(login) => {
+            let (newcomer, pushed_out) = login.newcomers.begin(peer.ip());
+            let overdue = overdue(Arc::clone(&login.newcomers), pushed_out, accepted, Arc::clone(&shared));
+            (Session::begun(Arc::clone(&login.rules)), Some(newcomer), Some(Box::pin(overdue)))
+        }
+    };
     let connection = CONNECTIONS.fetch_add(1, Ordering::Relaxed);
     let is_counted = !session.is_before_login();
     let from = Origin { listener, principal, dialled, peer, connection, busy: Duration::ZERO, is_counted };
@@ -137,8 +142,8 @@ pub async fn serve(stream: TcpStream, peer: SocketAddr, listener: Arc<Listener>,
     let mut connection = Connection {
         stream,
         from,
-        login_deadline: session.is_before_login().then_some(login_deadline),
         session,
+        newcomer,
         shared: Arc::clone(&shared),
         inbox,
         share: BudgetShare::default(),
@@ -152,7 +157,12 @@ pub async fn serve(stream: TcpStream, peer: SocketAddr, listener: Arc<Listener>,
         active: Instant::now(),
     };
     let number = connection.from.connection;
-    let end = connection.run().await;
+    let end = tokio::select! {
+        // First, because a client that sends without end leaves no time for what comes second.
+        biased;
+        Some(why) = async { Some(overdue?.await) } => End::Refused(why),
+        end = connection.run() => end,
+    };
     connection.report(&end);
     connection.stream.end().await;
     let buffer = connection.inbox.release();
@@ -183,7 +193,7 @@ impl Connection {
                 return Ok(());
             }
             self.make_room().await?;
-            for time in [self.deadline, self.login_deadline, self.paused_until].into_iter().flatten() {
+            for time in [self.deadline, self.paused_until].into_iter().flatten() {
                 if time < idle.deadline() {
                     idle.as_mut().reset(time);
                 }
@@ -271,13 +281,8 @@ impl Connection {
 
     /// Serves a request of a login. Nothing else is handled meanwhile.
     async fn log_in(&mut self, next: Next, frame: &Frame) -> Result<(), End> {
-        let deadline = self.login_deadline.unwrap_or_else(|| Instant::now() + NEVER);
         let turn = login::turn(&mut self.session, &self.shared, &self.from, next, frame.body());
-        let said = tokio::select! {
-            said = turn => said.map_err(End::Refused)?,
-            () = tokio::time::sleep_until(deadline) => return Err(self.late()),
-        };
-        match said {
+        match turn.await.map_err(End::Refused)? {
             Said::GoOn(reply) => self.reply(reply)?,
             Said::Over(reply) => {
                 // An answer that waits for an earlier one is not waited for: who fails is not served any more.
@@ -291,7 +296,7 @@ impl Connection {
         if let Some(principal) = self.session.principal() {
             self.from.principal = Arc::clone(principal);
             self.from.is_counted = true;
-            self.login_deadline = None;
+            self.newcomer = None;
         }
         self.inbox.set_bounds(bounds(&self.session, &self.shared));
         Ok(())
@@ -395,14 +400,8 @@ impl Connection {
         u64::try_from(idle_ms).map_or(NEVER, Duration::from_millis).min(NEVER)
     }
 
-    /// Why a request or a login that did not arrive in time ends the connection.
+    /// Why a request that did not arrive in time ends the connection.
     fn late(&self) -> End {
-        if self.login_deadline.is_some_and(|deadline| deadline <= Instant::now()) {
-            let deadline_ms = self.shared.settings.sasl.sasl_login_deadline_ms;
-            return End::Refused(format!(
-                "it did not log in within {deadline_ms} ms (sasl.login.deadline.ms)"
-            ));
-        }
         let timeout_ms = self.shared.settings.socket_request_receive_timeout_ms;
         End::Refused(format!(
             "a request did not arrive within {timeout_ms} ms (socket.request.receive.timeout.ms)"
@@ -484,8 +483,7 @@ impl Connection {
             if self.paused_until.is_some_and(|until| until <= now) {
                 return Poll::Ready(Event::PauseOver);
             }
-            let deadlines = [self.deadline, self.login_deadline].into_iter().flatten();
-            if deadlines.clone().any(|deadline| deadline <= now) {
+            if self.deadline.is_some_and(|deadline| deadline <= now) {
                 return Poll::Ready(Event::Late);
             }
             let is_idle = self.waiting.is_empty() && self.paused_until.is_none();
@@ -494,7 +492,7 @@ impl Connection {
             if due <= now {
                 return Poll::Ready(Event::Idle);
             }
-            idle.as_mut().reset(deadlines.chain(self.paused_until).fold(due, Instant::min));
+            idle.as_mut().reset(self.deadline.into_iter().chain(self.paused_until).fold(due, Instant::min));
         }
         Poll::Pending
     }
@@ -520,6 +518,29 @@ impl Connection {
                 debug!(target: NETWORK, %client, "lost the connection of {peer}: {error}");
             }
             End::Io(error) => warn!(target: NETWORK, %client, "lost the connection of {peer}: {error}"),
+        }
+    }
+}
+
+/// Why a client that does not log in is waited for no longer; never returns when it has.
+async fn overdue(
+    newcomers: Arc<Newcomers>,
+    pushed_out: PushedOut,
+    accepted: Instant,
+    shared: Arc<Shared>,
+) -> String {
+    let deadline_ms = shared.settings.sasl.sasl_login_deadline_ms;
+    let deadline = accepted + Duration::from_millis(deadline_ms).min(NEVER);
+    tokio::select! {
+        is_pushed_out = pushed_out.wait() => {
+            if !is_pushed_out {
+                std::future::pending::<()>().await;
+            }
+            let most = newcomers.most();
+            format!("it did not log in while many others began (sasl.login.max.connections={most} have not logged in)")
+        }
+        () = tokio::time::sleep_until(deadline) => {
+            format!("it did not log in within {deadline_ms} ms (sasl.login.deadline.ms)")
         }
     }
 }

@@ -68,7 +68,7 @@ impl Transport {
         tls: &ListenerTls,
         shutdown: &Arc<Shutdown>,
     ) -> Result<Self, NotAccepted> {
-        let mut place = tls.handshakes.begin(peer.ip());
+        let (_place, pushed_out) = tls.handshakes.begin(peer.ip());
         let timeout_ms = tls.handshake_timeout_ms;
         let shaken = async {
             // Of a peer that sends nothing there is nothing but the socket.
@@ -79,7 +79,7 @@ impl Transport {
         let accepted = tokio::select! {
             biased;
             accepted = shaken => accepted?,
-            () = place.pushed_out() => return Err(NotAccepted::PushedOut(tls.handshakes_max)),
+            true = pushed_out.wait() => return Err(NotAccepted::PushedOut(tls.handshakes.most())),
             () = tokio::time::sleep(Duration::from_millis(timeout_ms)) => return Err(NotAccepted::Late(timeout_ms)),
             () = shutdown.wait() => return Err(NotAccepted::Ended),
         };

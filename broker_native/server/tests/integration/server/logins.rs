@@ -163,6 +163,52 @@ fn who_does_not_log_in_in_time_is_closed() {
 }
 
 #[test]
+fn who_does_not_log_in_makes_room_for_others_and_a_client_of_another_address_logs_in_meanwhile() {
+    const MOST: usize = 100;
+    const COUNT: usize = 3_000;
+    let mut spec = listener("SCRAM-SHA-256", 0);
+    spec.settings.sasl.sasl_login_max_connections = MOST;
+    let broker = broker_with(spec, |_| ());
+    let mut strangers = Vec::new();
+    for number in 0..COUNT {
+        let mut stranger = broker.client();
+        if number % 2 == 0 {
+            // Half a request of as many bytes as may be sent before a login. It may be closed by now.
+            let _ = stranger.stream.write_all(&60_000_u32.to_be_bytes());
+            let _ = stranger.stream.write_all(&[0; 30_000]);
+        }
+        strangers.push(stranger);
+        if number % 1_000 == 499 {
+            let mut client = client_at("127.0.0.2", broker.port);
+            log_in(&mut client, "alice", "alice");
+            assert!(is_served(&mut client));
+        }
+    }
+    broker.wait_for("refused", (COUNT - MOST) as u64);
+    let waiting = strangers.iter_mut().filter_map(|stranger| (!is_closed(stranger)).then_some(()));
+    assert_eq!(waiting.count(), MOST, "the others keep file descriptors, and what they sent");
+}
+
+/// A client at another address of this machine.
+fn client_at(address: &str, port: u16) -> Client {
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+    socket.bind(&format!("{address}:0").parse::<std::net::SocketAddr>().unwrap().into()).unwrap();
+    socket.connect(&std::net::SocketAddr::from(([127, 0, 0, 1], port)).into()).unwrap();
+    let stream = std::net::TcpStream::from(socket);
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+    Client { stream }
+}
+
+/// Whether the broker has closed the connection, which it does at once where it does.
+fn is_closed(client: &mut Client) -> bool {
+    client.stream.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+    match std::io::Read::read(&mut client.stream, &mut [0]) {
+        Ok(read) => read == 0,
+        Err(error) => error.kind() != std::io::ErrorKind::WouldBlock,
+    }
+}
+
+#[test]
 fn a_failed_login_is_told_after_the_delay_and_the_same_way_whoever_it_was() {
     let delay_ms = 150;
     let broker = broker_with(listener("SCRAM-SHA-256", 0), |settings| {
