@@ -68,7 +68,7 @@ class NativeError(Exception):
     """Raised by everything native. `args == (kind, message)`.
 
     `kind` is a Kafka error name (``UNKNOWN_TOPIC_OR_PARTITION``, ``OFFSET_OUT_OF_RANGE``, ...) or one of
-    ``UNREACHABLE``, ``TIMED_OUT``, ``SSL_AUTHENTICATION_FAILED``, ``CORRUPT_BATCH``, ``LOG_TRUNCATED``, ``INVALID_ARGUMENT``, ``IO``, ``LOCKED``, ``CLOSED``, ``FORKED``.
+    ``UNREACHABLE``, ``TIMED_OUT``, ``TOKEN_UNAVAILABLE``, ``SSL_AUTHENTICATION_FAILED``, ``CORRUPT_BATCH``, ``LOG_TRUNCATED``, ``INVALID_ARGUMENT``, ``IO``, ``LOCKED``, ``CLOSED``, ``FORKED``.
     `message` is one sentence that names the broker, topic, partition, offset or file concerned.
     """
 

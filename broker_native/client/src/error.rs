@@ -25,6 +25,8 @@ pub mod kind {
     pub const INTERNAL: &str = "INTERNAL";
     /// TLS could not be agreed on: a certificate that is not trusted or missing, other versions, no TLS at all.
     pub const TLS: &str = "SSL_AUTHENTICATION_FAILED";
+    /// Nothing gives a token for a login now; its server, file or function may later. No broker is asked without one.
+    pub const TOKEN: &str = "TOKEN_UNAVAILABLE";
     /// The other side does not speak the protocol as agreed.
     pub const PROTOCOL: &str = "IO";
 }
@@ -70,6 +72,16 @@ impl ClientError {
     /// Whether the broker could not be reached or did not answer: another one may.
     pub fn is_lost(&self) -> bool {
         self.retriable && (self.kind == kind::UNREACHABLE || self.kind == kind::TIMED_OUT)
+    }
+
+    /// Whether another broker of the cluster would do no better: one side does not trust the other, or there is no token for a login.
+    pub fn holds_everywhere(&self) -> bool {
+        self.is_distrust() || self.is_of_token()
+    }
+
+    /// Whether there is no token for a login: the broker has nothing to do with it.
+    pub fn is_of_token(&self) -> bool {
+        self.kind == kind::TOKEN
     }
 
     /// Whether the brokers, or this client, refused to trust the other side: no other broker of the cluster will do otherwise.

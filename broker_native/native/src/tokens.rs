@@ -45,7 +45,7 @@ fn failed(py: Python<'_>, error: &PyErr) -> ClientError {
     let said = raised.getattr("sentence").and_then(|sentence| sentence.extract::<String>());
     let retriable = raised.getattr("retriable").and_then(|value| value.extract::<bool>());
     match (said, retriable) {
-        (Ok(sentence), Ok(true)) => ClientError::retriable(kind::UNREACHABLE, sentence),
+        (Ok(sentence), Ok(true)) => ClientError::retriable(kind::TOKEN, sentence),
         (Ok(sentence), _) => ClientError::fatal(FAILED, sentence),
         _ => {
             let class =

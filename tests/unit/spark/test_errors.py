@@ -31,6 +31,13 @@ def test_an_unknown_kind_keeps_its_name() -> None:
     assert str(error) == "[PYLOG_BROKER] The disk of broker 1 failed (KAFKA_STORAGE_ERROR)."
 
 
+def test_a_token_that_is_missing_is_waited_for_as_a_broker_is_and_its_source_is_named() -> None:
+    error = from_native("TOKEN_UNAVAILABLE", "The function tokens:one gave no token: it raised OSError")
+    assert str(error) == (
+        "[PYLOG_UNREACHABLE] The function tokens:one gave no token: it raised OSError; see kafka.sasl.oauthbearer.*."
+    )
+
+
 @pytest.mark.parametrize(
     "kind", ["UNREACHABLE", "UNKNOWN_TOPIC_OR_PARTITION", "CORRUPT_BATCH", "MESSAGE_TOO_LARGE", "X"]
 )

@@ -154,12 +154,12 @@ impl Cluster {
             let address = self.address(*node)?;
             addresses.push(address.clone());
             let outcome = self.connection(&address)?.send(request);
-            sent.push(outcome.inspect_err(|_| self.mark_failed(&address))?);
+            sent.push(outcome.inspect_err(|error| self.mark_failed(&address, error))?);
         }
         let mut answers = Vec::with_capacity(requests.len());
         for (address, sent) in addresses.iter().zip(sent) {
             let answer = self.connection(address)?.receive::<Q>(sent);
-            answers.push(answer.inspect_err(|_| self.mark_failed(address))?);
+            answers.push(answer.inspect_err(|error| self.mark_failed(address, error))?);
         }
         Ok(answers)
     }
@@ -200,9 +200,11 @@ impl Cluster {
         if self.brokers.is_empty() {
             self.metadata(Some(&[]), false)?;
         }
-        let address = match self.address(self.controller) {
-            Ok(address) if self.connection(&address).is_ok() => address,
-            _ => self.any()?,
+        let address = self.address(self.controller);
+        let address = match address.and_then(|address| self.connection(&address).map(|_| address)) {
+            Ok(address) => address,
+            Err(error) if error.holds_everywhere() => return Err(error),
+            Err(_) => self.any()?,
         };
         self.call_at(&address, request)
     }
@@ -302,11 +304,11 @@ impl Cluster {
     /// The connection to `address`, opened if needed.
     ///
     /// # Errors
-    /// `UNREACHABLE`, retriable.
+    /// `UNREACHABLE`, retriable; those of [`Connection::open`].
     pub fn connection(&mut self, address: &Address) -> Result<&mut Connection> {
         if !self.connections.contains_key(address) {
             let opened = Connection::open(&address.0, address.1, &self.settings, &self.stop);
-            let opened = opened.inspect_err(|_| self.failed.add(address))?;
+            let opened = opened.inspect_err(|error| self.mark_failed(address, error))?;
             self.connections.insert(address.clone(), opened);
         }
         let connection = self.connections.get_mut(address);
@@ -318,10 +320,12 @@ impl Cluster {
         self.connections.remove(address);
     }
 
-    /// Forgets the connection to `address` after an error, and asks other brokers first for a while.
-    pub fn mark_failed(&mut self, address: &Address) {
+    /// Forgets the connection to `address` after `error`, and asks other brokers first for a while if it is the broker's.
+    pub fn mark_failed(&mut self, address: &Address, error: &ClientError) {
         self.drop_connection(address);
-        self.failed.add(address);
+        if !error.is_of_token() {
+            self.failed.add(address);
+        }
     }
 
     /// Repeats `attempt` at `what` while it fails retriably, for `default.api.timeout.ms`. A client that never reached a
@@ -356,10 +360,7 @@ impl Cluster {
         let connection = self.connection(address)?;
         let sent = connection.send_up_to(request, newest);
         let answer = sent.and_then(|sent| connection.receive::<Q>(sent));
-        if answer.is_err() {
-            self.mark_failed(address);
-        }
-        answer
+        answer.inspect_err(|error| self.mark_failed(address, error))
     }
 
     /// Sends `request` to the broker at `address`.
@@ -374,14 +375,14 @@ impl Cluster {
     /// failed lately last.
     ///
     /// # Errors
-    /// `UNREACHABLE` naming every address tried; a failed login or TLS handshake at once.
+    /// `UNREACHABLE` naming every address tried; a failed login or TLS handshake, and a token that is missing, at once.
     pub fn any(&mut self) -> Result<Address> {
         let started = Instant::now();
         let mut failures: Vec<String> = Vec::new();
         for address in self.candidates() {
             match self.connection(&address) {
                 Ok(_) => return Ok(address),
-                Err(error) if error.is_distrust() => return Err(error),
+                Err(error) if error.holds_everywhere() => return Err(error),
                 Err(error) if !failures.contains(&error.message) => failures.push(error.message),
                 Err(_) => {}
             }

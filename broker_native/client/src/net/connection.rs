@@ -23,6 +23,7 @@ use super::versions::{self, Versions};
 use crate::config::{Settings, millis};
 use crate::error::{ClientError, Result, kind};
 use crate::security::login::LoginSettings;
+use pylog_security::sasl::Login;
 use pylog_wire::message::{decode_response, request_frame};
 use pylog_wire::messages::{ApiVersionsRequest, ApiVersionsResponse};
 use pylog_wire::{Chunk, ErrorCode, Request};
@@ -67,12 +68,15 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Connects to `host:port`, agrees on versions and logs in, as far as the settings say so.
+    /// Connects to `host:port`, agrees on versions and logs in, as far as the settings say so. A token is got first: brokers close
+    /// connections on which no login comes.
     ///
     /// # Errors
-    /// `UNREACHABLE` naming the address and the cause, retriable; a TLS handshake or login that failed, final.
+    /// `UNREACHABLE` naming the address and the cause, retriable; `TOKEN_UNAVAILABLE`, retriable; a TLS handshake or login that failed,
+    /// final.
     pub fn open(host: &str, port: u16, settings: &Settings, stop: &Stop) -> Result<Self> {
         let broker = format!("{host}:{port}");
+        let login = settings.security().login().map(|login| login.begin()).transpose()?;
         let until = Instant::now() + millis(settings.socket_connection_setup_timeout_ms);
         let socket = connect(&broker, host, port, settings)?;
         let watch = stop.watch(&socket);
@@ -94,7 +98,8 @@ impl Connection {
         // A port may accept and its broker not answer: whoever tries one address after the other should not wait long.
         let timeout = millis(settings.socket_connection_setup_timeout_ms).min(settings.request_timeout());
         connection.set_timeout(timeout)?;
-        let begun = connection.negotiate().and_then(|()| connection.log_in());
+        let begun =
+            connection.negotiate().and_then(|()| login.map_or(Ok(()), |login| connection.log_in(login)));
         begun.map_err(|error| silent(error, &connection.broker))?;
         connection.set_timeout(settings.request_timeout())?;
         Ok(connection)
@@ -200,21 +205,23 @@ impl Connection {
         self.decode::<Q>(frame, sent)
     }
 
-    fn log_in(&mut self) -> Result<()> {
+    fn log_in(&mut self, login: Login) -> Result<()> {
         if let Some(settings) = self.login.clone() {
-            self.login_at = login::log_in(self, &settings)?;
+            self.login_at = login::log_in(self, &settings, login)?;
         }
         Ok(())
     }
 
     /// Nothing may be on its way during a login, so that its answers are known.
     fn log_in_again(&mut self) -> Result<()> {
+        let Some(settings) = &self.login else { return Ok(()) };
+        let login = settings.begin()?;
         self.login_at = None;
         while self.unanswered > 0 {
             let frame = self.read_frame()?;
             self.early.push_back(frame);
         }
-        self.log_in()
+        self.log_in(login)
     }
 
     fn decode<Q: Request>(&self, frame: Bytes, sent: Sent) -> Result<Q::Response> {

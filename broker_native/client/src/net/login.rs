@@ -24,19 +24,23 @@ pub trait Exchange {
     fn broker(&self) -> &str;
 }
 
-/// Logs in; when to do it again, if the broker says so.
+/// Goes through `login`, which has begun by `settings`; when to do it again, if the broker says so.
 ///
 /// # Errors
-/// The broker's refusal with its own sentence, final; those of the connection and of the source of tokens.
-pub fn log_in(connection: &mut impl Exchange, settings: &LoginSettings) -> Result<Option<Instant>> {
-    let mut login = settings.begin()?;
-    agree(connection, settings)?;
+/// The broker's refusal with its own sentence, final; those of the connection. What the broker says is escaped and cut, and has no
+/// secret in it.
+pub fn log_in(
+    connection: &mut impl Exchange,
+    settings: &LoginSettings,
+    mut login: Login,
+) -> Result<Option<Instant>> {
+    agree(connection, settings, &login)?;
     let mut message = step(connection, &mut login, &[])?;
     for _ in 0..MESSAGES_MAX {
         let request = SaslAuthenticateRequest { auth_bytes: message.into() };
         let answer = connection.ask(&request)?;
         if answer.error_code != 0 {
-            let said = answer.error_message.filter(|said| !said.is_empty());
+            let said = answer.error_message.filter(|said| !said.is_empty()).map(|said| login.said(&said));
             return Err(refused(connection.broker(), settings, code(answer.error_code), said));
         }
         message = step(connection, &mut login, &answer.auth_bytes)?;
@@ -47,7 +51,7 @@ pub fn log_in(connection: &mut impl Exchange, settings: &LoginSettings) -> Resul
     Err(ClientError::protocol(connection.broker(), "its login does not end"))
 }
 
-fn agree(connection: &mut impl Exchange, settings: &LoginSettings) -> Result<()> {
+fn agree(connection: &mut impl Exchange, settings: &LoginSettings, login: &Login) -> Result<()> {
     let mechanism = settings.mechanism();
     let answer = connection.ask(&SaslHandshakeRequest { mechanism: mechanism.name().into() })?;
     let broker = connection.broker();
@@ -57,7 +61,7 @@ fn agree(connection: &mut impl Exchange, settings: &LoginSettings) -> Result<()>
             ErrorCode::UnsupportedSaslMechanism.name(),
             format!(
                 "broker {broker} does not take sasl.mechanism={mechanism} there, but {}",
-                answer.mechanisms.join(", ")
+                login.said(&answer.mechanisms.join(", "))
             ),
         )),
         ErrorCode::IllegalSaslState => Err(ClientError::fatal(

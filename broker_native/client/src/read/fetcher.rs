@@ -375,7 +375,7 @@ impl Fetcher {
         match connection.send_as(&request, version) {
             Ok(sent) => self.under_way = Some(sent),
             Err(error) => {
-                self.cluster.mark_failed(&address);
+                self.cluster.mark_failed(&address, &error);
                 return Err(error);
             }
         }
@@ -424,7 +424,7 @@ impl Fetcher {
         };
         let address = &source.address;
         let answer = self.cluster.connection(address)?.receive::<FetchRequest>(sent);
-        let mut answer = answer.inspect_err(|_| self.cluster.mark_failed(address))?;
+        let mut answer = answer.inspect_err(|error| self.cluster.mark_failed(address, error))?;
         if answer.error_code != 0 {
             return Err(self.fetch_error(code(answer.error_code), &source));
         }

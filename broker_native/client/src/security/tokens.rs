@@ -21,12 +21,12 @@ pub struct Token {
     pub extensions: Vec<(String, String)>,
 }
 
-/// Gives tokens. It is asked for each login by the thread that logs in, which waits for it.
+/// Gives tokens. It is asked for each login by the thread that logs in, which waits for it, before a connection is opened.
 pub trait TokenSource: Debug + Send + Sync {
     /// A token that is valid now.
     ///
     /// # Errors
-    /// Why there is none; `retriable` where there may be one later.
+    /// Why there is none; `TOKEN_UNAVAILABLE`, `retriable`, where there may be one later.
     fn token(&self) -> Result<Token>;
 }
 

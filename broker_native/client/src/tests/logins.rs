@@ -112,3 +112,39 @@ fn a_mechanism_that_the_broker_does_not_take_is_refused_with_those_that_it_takes
     assert_eq!((error.kind, error.retriable), ("UNSUPPORTED_SASL_MECHANISM", false));
     assert!(error.message.contains("SCRAM-SHA-512, OAUTHBEARER"), "{}", error.message);
 }
+
+/// Words that begin a line, move a cursor, and go on for long.
+const FORGED: &str = "no\r\n[2026-01-01] ERROR forged\u{1b}[2J\u{202e}";
+
+fn assert_harmless(message: &str) {
+    assert!(message.len() < 5_000, "{} bytes", message.len());
+    assert!(
+        !message.contains(['\r', '\n', '\u{1b}', '\u{202e}']) && !message.contains("swordfish"),
+        "{message}"
+    );
+}
+
+#[test]
+fn what_a_hostile_broker_says_of_a_login_is_escaped_and_cut_and_never_has_the_password_in_it() {
+    for words in [FORGED.repeat(700), "you said alice and swordfish".to_owned()] {
+        let said = words.clone();
+        let broker = FakeBroker::start(move |asked| match &asked.request {
+            AnyRequest::SaslHandshake(_) => asked.answer(&SaslHandshakeResponse::default()),
+            _ => asked.answer(&SaslAuthenticateResponse {
+                error_code: 58,
+                error_message: Some(said.clone()),
+                ..Default::default()
+            }),
+        });
+        let error = connect(&broker).unwrap_err();
+        assert!(error.message.contains("refused the login as user \"alice\""), "{}", error.message);
+        assert_harmless(&error.message);
+        let broker = FakeBroker::start(move |asked| {
+            let mechanisms = vec![words.clone(); 20];
+            asked.answer(&SaslHandshakeResponse { error_code: 33, mechanisms })
+        });
+        let error = connect(&broker).unwrap_err();
+        assert_eq!(error.kind, "UNSUPPORTED_SASL_MECHANISM");
+        assert_harmless(&error.message);
+    }
+}

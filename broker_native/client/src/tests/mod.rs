@@ -4,5 +4,6 @@ pub mod fake;
 mod faults;
 mod logins;
 mod tls;
+mod tokens;
 mod transactions;
 mod write_faults;

@@ -198,7 +198,7 @@ impl Sender {
 
     /// The connection to `address` is gone: its requests' batches go back, their leaders are asked for again.
     fn lose(&mut self, address: &Address, error: &ClientError) -> Result<()> {
-        self.cluster.lock().mark_failed(address);
+        self.cluster.lock().mark_failed(address, error);
         let leader = self.leaders.remove(address);
         for request in leader.into_iter().flat_map(|leader| leader.under_way) {
             self.give_back(request.batches, error)?;

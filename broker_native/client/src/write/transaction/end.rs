@@ -148,7 +148,7 @@ fn send(
         match outcome {
             Ok(request) => sent.push((index, request)),
             Err(error) => {
-                cluster.mark_failed(address);
+                cluster.mark_failed(address, &error);
                 item.failed(error.clone());
                 // Their answers are lost with the connection.
                 for (index, _) in sent.drain(..) {
@@ -182,7 +182,7 @@ fn receive(
         match answer {
             Ok(answer) => further |= item.answered(code(answer.error_code)),
             Err(error) => {
-                cluster.mark_failed(address);
+                cluster.mark_failed(address, &error);
                 item.failed(error.clone());
                 broken = Some(error);
             }
