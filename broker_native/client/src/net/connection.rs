@@ -59,6 +59,8 @@ pub struct Connection {
     frames: Frames,
     /// Requests whose answers have not been read.
     unanswered: usize,
+    /// Whether an answer was read, of whichever request.
+    has_answered: bool,
     /// Answers that were read before somebody wanted them, the oldest first; as many as there were requests on their way.
     early: VecDeque<Bytes>,
     login: Option<Arc<LoginSettings>>,
@@ -90,6 +92,7 @@ impl Connection {
             answer_max_bytes: usize::try_from(settings.receive_message_max_bytes).unwrap_or(usize::MAX),
             frames: Frames::default(),
             unanswered: 0,
+            has_answered: false,
             early: VecDeque::new(),
             login: settings.security().login().cloned(),
             login_at: None,
@@ -258,6 +261,7 @@ impl Connection {
         let was_changed = timely.accounted > Duration::ZERO;
         let frame = read.map_err(|failed| self.unread(failed))?;
         self.unanswered = self.unanswered.saturating_sub(1);
+        self.has_answered = true;
         if was_changed {
             self.set_timeout(timeout)?;
         }
@@ -301,7 +305,7 @@ impl Connection {
 
     fn broken(&self, what: &str, error: &std::io::Error) -> ClientError {
         let broker = &self.broker;
-        if let Some(error) = tls_error::of_connection(broker, error) {
+        if let Some(error) = tls_error::of_connection(broker, error, self.has_answered) {
             return error;
         }
         match error.kind() {

@@ -35,10 +35,11 @@ pub fn of_handshake(broker: &str, error: &io::Error) -> ClientError {
     }
 }
 
-/// The error that TLS itself gave in the middle of a connection: how a broker of TLS 1.3 refuses a client's certificate.
-pub fn of_connection(broker: &str, error: &io::Error) -> Option<ClientError> {
+/// The error that TLS itself gave in the middle of a connection. In TLS 1.3 a broker refuses a client's certificate so, instead of its
+/// first answer: final. Where it has answered, it took the client, and the same alert is as good as a lost connection.
+pub fn of_connection(broker: &str, error: &io::Error, has_answered: bool) -> Option<ClientError> {
     match inside(error)? {
-        error @ Error::AlertReceived(_) => Some(of_tls(broker, error)),
+        error @ Error::AlertReceived(_) if !has_answered => Some(of_tls(broker, error)),
         error => Some(ClientError::retriable(
             kind::UNREACHABLE,
             format!("the TLS connection to broker {broker} broke: {error}"),

@@ -129,7 +129,8 @@ fn serve(mut stream: TcpStream, handler: &(impl Fn(&Asked) -> Answer + ?Sized)) 
     }
 }
 
-fn versions() -> ApiVersionsResponse {
+/// What a broker says that speaks all that this client can read.
+pub fn versions() -> ApiVersionsResponse {
     let api_keys: Vec<ApiVersion> = pylog_wire::api::TABLE.iter().map(|api| api.advertisement()).collect();
     ApiVersionsResponse { api_keys, ..Default::default() }
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 use bytes::Bytes;
 use rustls::{ServerConnection, StreamOwned};
 
+use super::fake;
 use crate::config::Settings;
 use crate::net::connection::{Connection, write_all};
 use crate::net::stop::Stop;
@@ -17,11 +18,20 @@ use pylog_security::tls::server::ServerTls;
 use pylog_security::tls::settings::ClientAuth;
 use pylog_security::tls::throwaway::{Authority, Usage, Wanted};
 use pylog_wire::Chunk;
+use pylog_wire::messages::MetadataRequest;
 
 type Served = StreamOwned<ServerConnection, TcpStream>;
 
 /// A server that serves one connection by `serve`, and settings of a client that trusts it.
 fn server<T: Send + 'static>(
+    serve: impl FnOnce(Served) -> T + Send + 'static,
+) -> (u16, Settings, JoinHandle<T>) {
+    server_asking(ClientAuth::None, serve)
+}
+
+/// The same, which asks its client for a certificate or does not.
+fn server_asking<T: Send + 'static>(
+    asks: ClientAuth,
     serve: impl FnOnce(Served) -> T + Send + 'static,
 ) -> (u16, Settings, JoinHandle<T>) {
     let now = SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs() as i64;
@@ -37,9 +47,10 @@ fn server<T: Send + 'static>(
     let settings = TlsSettings {
         keystore_certificate_chain: Some(issued.certificate),
         keystore_key: Some(issued.key),
+        truststore_certificates: Some(authority.certificate().into()),
         ..TlsSettings::default()
     };
-    let tls = ServerTls::new(settings, ClientAuth::None).unwrap();
+    let tls = ServerTls::new(settings, asks).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let thread = std::thread::spawn(move || {
@@ -144,6 +155,66 @@ fn a_server_that_does_not_speak_tls_is_told_apart_from_one_that_is_gone() {
     let error = tls_error::of_handshake("b:1", &connect(port, &settings).unwrap_err());
     assert!(error.retriable && error.message.contains("security.protocol"), "{}", error.message);
     drop(served.join().unwrap());
+}
+
+/// Reads a request and answers as `with` says, of its correlation id.
+fn answer(stream: &mut Served, with: impl FnOnce(i32) -> Vec<u8>) {
+    let mut prefix = [0; 4];
+    stream.read_exact(&mut prefix).unwrap();
+    let mut body = vec![0; u32::from_be_bytes(prefix) as usize];
+    stream.read_exact(&mut body).unwrap();
+    stream.write_all(&with(i32::from_be_bytes(body[4..8].try_into().unwrap()))).unwrap();
+    stream.flush().unwrap();
+}
+
+/// Answers the question for versions.
+fn answer_versions(stream: &mut Served) {
+    answer(stream, |correlation_id| fake::frame(&fake::versions(), 3, correlation_id));
+}
+
+#[test]
+fn a_broker_behind_tls_that_answers_nothing_but_the_question_for_versions_may_demand_a_login() {
+    let (port, settings, served) = server(|mut stream| {
+        answer_versions(&mut stream);
+        answer(&mut stream, |_| Vec::new());
+    });
+    let mut connection = Connection::open("localhost", port, &settings, &Stop::default()).unwrap();
+    let error = connection.call(&MetadataRequest::default()).unwrap_err();
+    assert!(error.retriable && error.message.contains("security.protocol=SASL_SSL"), "{}", error.message);
+    served.join().unwrap();
+}
+
+/// Takes the next bytes with a change in them, and says so in an alert as TLS does.
+fn alert(stream: &mut Served) {
+    let mut bytes = [0; 4096];
+    let read = stream.sock.read(&mut bytes).unwrap();
+    bytes[read - 1] ^= 1;
+    stream.conn.read_tls(&mut &bytes[..read]).unwrap();
+    stream.conn.process_new_packets().unwrap_err();
+    stream.conn.write_tls(&mut stream.sock).unwrap();
+}
+
+#[test]
+fn an_alert_is_final_before_the_first_answer_and_later_as_good_as_a_lost_connection() {
+    let (port, settings, served) = server_asking(ClientAuth::Required, |mut stream| {
+        let refused = stream.conn.complete_io(&mut stream.sock).is_err();
+        assert!(refused, "a client without a certificate");
+        // Whoever closes a socket with unread bytes takes back the alert.
+        let _ = std::io::copy(&mut stream.sock, &mut std::io::sink());
+    });
+    let error = Connection::open("localhost", port, &settings, &Stop::default()).unwrap_err();
+    assert_eq!((error.kind, error.retriable), ("SSL_AUTHENTICATION_FAILED", false), "{}", error.message);
+    served.join().unwrap();
+
+    let (port, settings, served) = server(|mut stream| {
+        answer_versions(&mut stream);
+        alert(&mut stream);
+    });
+    let mut connection = Connection::open("localhost", port, &settings, &Stop::default()).unwrap();
+    let error = connection.call(&MetadataRequest::default()).unwrap_err();
+    assert_eq!((error.kind, error.retriable), ("UNREACHABLE", true), "{}", error.message);
+    assert!(error.message.contains("BadRecordMac"), "{}", error.message);
+    served.join().unwrap();
 }
 
 #[test]
