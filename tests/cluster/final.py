@@ -9,7 +9,8 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from tests.cluster.checker import acknowledged
 from tests.harness.history import FinalRead, GroupOffset, History, Place
 from tests.harness.load import QUICK, READER, records
-from tests.harness.mixed import Taker
+from tests.harness.mixed import FINAL, LAST_TAKER, Taker
+from tests.harness.security import Way
 from tests.harness.waiting import until
 
 DEADLINE_S = 60.0
@@ -21,16 +22,16 @@ _LEADER_IS_NEW = (
 )
 
 
-def read_everything(servers: str, history: History, places: Sequence[Place]) -> None:
+def read_everything(way: Way, history: History, places: Sequence[Place]) -> None:
     """Note what is in all places, once for each isolation level. Raises AssertionError when the end cannot be reached."""
     for committed_only in (False, True):
-        for place, some in read(servers, places, committed_only).items():
+        for place, some in read(way, places, committed_only).items():
             history.finals.append(FinalRead(place, committed_only, tuple(some)))
 
 
-def ends_of(servers: str, places: Sequence[Place], committed_only: bool) -> dict[Place, int]:
+def ends_of(way: Way, places: Sequence[Place], committed_only: bool) -> dict[Place, int]:
     """The end of each partition that readers can see, once its leader can say it."""
-    admin = AdminClient({"bootstrap.servers": servers, **QUICK})
+    admin = AdminClient({**way.client(FINAL), **QUICK})
     level = IsolationLevel.READ_COMMITTED if committed_only else IsolationLevel.READ_UNCOMMITTED
     wanted = {TopicPartition(*place): OffsetSpec.latest() for place in places}
 
@@ -49,12 +50,12 @@ def ends_of(servers: str, places: Sequence[Place], committed_only: bool) -> dict
     return until(ends, f"leaders that know the ends of {places}", DEADLINE_S)
 
 
-def read(servers: str, places: Sequence[Place], committed_only: bool) -> dict[Place, list[tuple[int, str]]]:
+def read(way: Way, places: Sequence[Place], committed_only: bool) -> dict[Place, list[tuple[int, str]]]:
     """(offset, value) of all of some partitions up to their ends."""
     isolation = "read_committed" if committed_only else "read_uncommitted"
-    own = {"group.id": "final", "enable.partition.eof": True, "isolation.level": isolation}
-    consumer = Consumer({"bootstrap.servers": servers, **QUICK, **READER, **own})
-    ends = ends_of(servers, places, committed_only)
+    own = {"group.id": FINAL, "enable.partition.eof": True, "isolation.level": isolation}
+    consumer = Consumer({**way.client(FINAL), **QUICK, **READER, **own})
+    ends = ends_of(way, places, committed_only)
     got: dict[Place, list[tuple[int, str]]] = {place: [] for place in places}
     reached = dict.fromkeys(places, 0)
     deadline = time.monotonic() + DEADLINE_S
@@ -75,9 +76,9 @@ def read(servers: str, places: Sequence[Place], committed_only: bool) -> dict[Pl
     return got
 
 
-def group_offsets(servers: str, group: str, places: Iterable[Place]) -> dict[Place, int]:
+def group_offsets(way: Way, group: str, places: Iterable[Place]) -> dict[Place, int]:
     """What `group` has committed; places without an offset are left out."""
-    consumer = Consumer({"bootstrap.servers": servers, **QUICK, **READER, "group.id": group})
+    consumer = Consumer({**way.client(FINAL), **QUICK, **READER, "group.id": group})
     try:
         found = consumer.committed([TopicPartition(*place) for place in places], DEADLINE_S)
     finally:
@@ -85,9 +86,9 @@ def group_offsets(servers: str, group: str, places: Iterable[Place]) -> dict[Pla
     return {(partition.topic, partition.partition): partition.offset for partition in found if partition.offset >= 0}
 
 
-def take_the_rest(servers: str, history: History, group: str, topic: str, places: Sequence[Place]) -> None:
+def take_the_rest(way: Way, history: History, group: str, topic: str, places: Sequence[Place]) -> None:
     """Let a member of a share group take what its members have left of `topic`. What is missing in the end is the checker's."""
-    last = Taker("the last taker", servers, history, 0, topic, group)
+    last = Taker(LAST_TAKER, way, history, 0, topic, group)
     wanted = {(send.place, send.value) for send in history.sends if send.place in places and acknowledged(send)}
     deadline = time.monotonic() + DEADLINE_S
     try:
@@ -98,12 +99,10 @@ def take_the_rest(servers: str, history: History, group: str, topic: str, places
     history.shared = {group: places}
 
 
-def note_groups(
-    servers: str, history: History, group: str, copier: str, mixed: list[Place], source: list[Place]
-) -> None:
+def note_groups(way: Way, history: History, group: str, copier: str, mixed: list[Place], source: list[Place]) -> None:
     """Note where the reading group stands, and how far the copier came."""
     began = time.monotonic()
     for place in mixed:
-        offset = group_offsets(servers, group, [place]).get(place, -1)
+        offset = group_offsets(way, group, [place]).get(place, -1)
         history.group_offsets.append(GroupOffset(group, place, offset, began, time.monotonic(), fetched=True))
-    history.copied = group_offsets(servers, copier, source)
+    history.copied = group_offsets(way, copier, source)

@@ -3,7 +3,8 @@
 import random
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
@@ -14,7 +15,8 @@ from tests.cluster.faults import FAULTS, KINDS
 from tests.cluster.final import ends_of, note_groups, read_everything, take_the_rest
 from tests.harness.bench import LAG_S, SESSION_S, Bench
 from tests.harness.history import History, Outcome, Place
-from tests.harness.mixed import TAKERS, MixedLoad
+from tests.harness.mixed import COPIER, GROUP, TAKERS, MixedLoad
+from tests.harness.security import OPEN, Security
 from tests.harness.waiting import seconds_until
 
 MIXED, SOURCE, TARGET = "mixed", "source", "target"
@@ -61,11 +63,27 @@ class Round:
         )
 
 
+class Company:
+    """What is done beside the load of a campaign; here nothing. Each raises AssertionError for what is wrong."""
+
+    @contextmanager
+    def beside(self, bench: Bench) -> Iterator[None]:
+        """From before the first topic until all is read."""
+        yield
+
+    def harmed(self) -> None:
+        """The faults of a round are at work."""
+
+    def healed(self) -> None:
+        """They are undone, and the cluster is whole again."""
+
+
 @dataclass
 class Campaign:
     """Some rounds on one cluster, what the checker found at the end, and what became of records that the share group was given."""
 
     seed: int
+    history: History = field(default_factory=History)
     rounds: list[Round] = field(default_factory=list)
     anomalies: list[Anomaly] = field(default_factory=list)
     taken: Counter[Outcome] = field(default_factory=Counter)
@@ -100,20 +118,28 @@ def _all_faults(randomness: random.Random) -> list[str]:
 
 
 def run(
-    directory: Path, zookeeper: ZooKeeper, seed: int, planned: Iterable[tuple[int, tuple[str, ...]]], wanted: int
+    directory: Path,
+    zookeeper: ZooKeeper,
+    seed: int,
+    planned: Iterable[tuple[int, tuple[str, ...]]],
+    wanted: int,
+    security: Security = OPEN,
+    company: Company | None = None,
 ) -> Campaign:
     """Run numbered rounds on a new cluster until `wanted` of them bit, read everything and check it. Prints each round."""
-    campaign, rounds = Campaign(seed), iter(planned)
-    with Bench(directory, zookeeper) as bench:
+    campaign, rounds, company = Campaign(seed), iter(planned), company or Company()
+    with Bench(directory, zookeeper, security=security) as bench, company.beside(bench):
+        campaign.history = bench.history
         for topic in (MIXED, SOURCE, TARGET):
             bench.make_topic(topic, PARTITIONS, min_insync_replicas=2)
-        load = MixedLoad(bench.servers, bench.history, seed, MIXED, SOURCE, TARGET, PARTITIONS)
+        load = MixedLoad(bench.way, bench.history, seed, MIXED, SOURCE, TARGET, PARTITIONS)
         load.start()
         bench.count_truncations()
         try:
             await_records(bench.history, load.steady)
             while campaign.bitten < wanted and (planned_round := next(rounds, None)) is not None:
-                campaign.rounds.append(_round(bench, load, random.Random(f"{seed}/{planned_round[0]}"), *planned_round))
+                randomness = random.Random(f"{seed}/{planned_round[0]}")
+                campaign.rounds.append(_round(bench, load, company, randomness, *planned_round))
                 print(campaign.rounds[-1], flush=True)
         except BaseException:
             print(bench.logs(), flush=True)
@@ -141,11 +167,11 @@ def judge(bench: Bench, places: Sequence[Place]) -> list[Anomaly]:
     """Read everything, look at the brokers' files, and check the history."""
     history = bench.history
     bench.await_whole({place[0] for place in places})
-    read_everything(bench.servers, history, places)
+    read_everything(bench.way, history, places)
     of = {topic: [place for place in places if place[0] == topic] for topic, _ in places}
-    take_the_rest(bench.servers, history, TAKERS, MIXED, of[MIXED])
-    note_groups(bench.servers, history, "group", "copier", of[MIXED], of[SOURCE])
-    bench.collect_replicas(history, ends_of(bench.servers, places, committed_only=False))
+    take_the_rest(bench.way, history, TAKERS, MIXED, of[MIXED])
+    note_groups(bench.way, history, GROUP, COPIER, of[MIXED], of[SOURCE])
+    bench.collect_replicas(history, ends_of(bench.way, places, committed_only=False))
     return check(history)
 
 
@@ -191,7 +217,9 @@ def await_records(history: History, places: Sequence[Place], since: float = 0.0,
     return seconds_until(all_of_them, lambda: f"a record in each of {sorted(waiting)}")
 
 
-def _round(bench: Bench, load: MixedLoad, randomness: random.Random, number: int, faults: tuple[str, ...]) -> Round:
+def _round(
+    bench: Bench, load: MixedLoad, company: Company, randomness: random.Random, number: int, faults: tuple[str, ...]
+) -> Round:
     this_round, history = Round(number, faults), bench.history
     topics = sorted({place[0] for place in load.places})
     states, controllers = len(history.states), bench.watcher.controllers
@@ -200,6 +228,7 @@ def _round(bench: Bench, load: MixedLoad, randomness: random.Random, number: int
     for name in faults:
         FAULTS[name](bench, randomness, load.places)
         time.sleep(randomness.uniform(0, 0.3))
+    company.harmed()
     time.sleep(randomness.uniform(_SHORTEST_S, _LONGEST_S))
     bench.heal()
     healed = history.healed[-1]
@@ -209,6 +238,7 @@ def _round(bench: Bench, load: MixedLoad, randomness: random.Random, number: int
     this_round.recovery_s = time.monotonic() - healed
     await_copies(history, healed)
     await_taken(history, healed)
+    company.healed()
     this_round.elections, this_round.isr_changes = _changes(history, states)
     this_round.controllers = bench.watcher.controllers - controllers
     this_round.truncations = bench.truncations - truncated

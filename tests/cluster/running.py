@@ -13,8 +13,8 @@ from tests.harness.load import Client, Load, Reader, Sender
 def judge(bench: Bench, history: History, places: Sequence[Place]) -> list[str]:
     """Read everything of some places, and what the checker says about it."""
     bench.await_whole({topic for topic, _ in places})
-    read_everything(bench.servers, history, places)
-    bench.collect_replicas(history, ends_of(bench.servers, places, committed_only=False))
+    read_everything(bench.way, history, places)
+    bench.collect_replicas(history, ends_of(bench.way, places, committed_only=False))
     history.states = [state for state in bench.history.states if state.place in places]
     return [f"{anomaly.kind}: {anomaly.sentence}" for anomaly in check(history)]
 
@@ -23,7 +23,7 @@ def judge(bench: Bench, history: History, places: Sequence[Place]) -> list[str]:
 def running(bench: Bench, places: Sequence[Place], *, read: bool = True) -> Iterator[History]:
     """Idempotent senders and (by default) a reader of every record meanwhile; what happens to them."""
     history = History()
-    own = (bench.servers, history, 0, places)
+    own = (bench.way, history, 0, places)
     clients: list[Client] = [
         Sender(f"{places[0][0]}-{number}", *own, idempotent=True, period_s=0.01) for number in range(2)
     ]

@@ -321,12 +321,10 @@ def test_a_session_that_ends_while_transactions_commit_tears_none(bench: Bench, 
             committed.append(values)
     # A commit is answered when it is decided; readers see it once every partition has its marker.
     until(
-        lambda: (
-            ends_of(bench.servers, places, committed_only=True) == ends_of(bench.servers, places, committed_only=False)
-        ),
+        lambda: ends_of(bench.way, places, committed_only=True) == ends_of(bench.way, places, committed_only=False),
         "every transaction has ended",
     )
-    read_now = {value for some in read(bench.servers, places, committed_only=True).values() for _, value in some}
+    read_now = {value for some in read(bench.way, places, committed_only=True).values() for _, value in some}
     assert read_now == set().union(*committed)
     assert len(committed) >= transactions // 2
 

@@ -6,7 +6,7 @@ Sessions and lags are short, so that a fault of a few seconds has consequences.
 
 import random
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -22,6 +22,7 @@ from tests.harness.history import History, Place, Replica
 from tests.harness.load import QUICK
 from tests.harness.machine import Machine
 from tests.harness.proxy import Network
+from tests.harness.security import ADMIN, OPEN, Security, Way
 from tests.harness.waiting import seconds_until, until
 from tests.harness.watch import Watcher
 from tests.harness.zookeeper import new_chroot
@@ -60,18 +61,30 @@ def end_name(broker: int) -> str:
     return f"broker-{broker}"
 
 
+def _logging(program: Sequence[str], level: str) -> Sequence[str]:
+    """A broker's command, with what is logged at the end of its options."""
+    return ("sh", "-c", f'exec "$@" --log-level {level}', "sh", *program)
+
+
 class _Dialled(LocalCluster):
     """One whose brokers connect to ZooKeeper and each other through a network."""
 
     def __init__(
-        self, network: Network, directory: Path, brokers: int, zookeeper: ZooKeeper, chroot: str, **settings: Any
+        self,
+        network: Network,
+        directory: Path,
+        brokers: int,
+        zookeeper: ZooKeeper,
+        chroot: str,
+        protocol: str,
+        **more: Any,
     ) -> None:
-        super().__init__(directory, brokers, zookeeper=zookeeper, chroot=chroot, **settings)
+        super().__init__(directory, brokers, zookeeper=zookeeper, chroot=chroot, **more)
         self._dialled = f"127.0.0.1:{network.listen(ZOOKEEPER, zookeeper.port)}{chroot}"
         for broker in self.brokers:
             broker.port = broker.port or free_port()
             advertised = network.listen(end_name(broker.broker_id), broker.port)
-            broker.configure(advertised_listeners=f"PLAINTEXT://127.0.0.1:{advertised}")
+            broker.configure(advertised_listeners=f"{protocol}://127.0.0.1:{advertised}")
 
     @property
     def zookeeper_connect(self) -> str:
@@ -89,11 +102,21 @@ class Bench:
         One that runs. It may be harmed, and is healed at the end.
     brokers : int
         How many.
+    security : Security
+        What guards it. Its super user is there; others have yet to be made.
     **settings
         Kafka's settings of every broker, with underscores.
     """
 
-    def __init__(self, directory: Path, zookeeper: ZooKeeper, brokers: int = 3, **settings: Any) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        zookeeper: ZooKeeper,
+        brokers: int = 3,
+        *,
+        security: Security = OPEN,
+        **settings: Any,
+    ) -> None:
         self.ids = tuple(range(1, brokers + 1))
         self.network = Network()
         self.zookeeper = zookeeper
@@ -105,18 +128,19 @@ class Bench:
         self._zookeeper_paused = False
         self._directory = directory
         self._disks = Disks([directory / end_name(broker) for broker in self.ids])
-        self._settings = {**SETTINGS, **settings}
+        self.security = security
+        self._settings = {**SETTINGS, **security.cluster, **settings}
         self._cluster: _Dialled
         self.watcher: Watcher
 
     def __enter__(self) -> "Bench":
         self.network.__enter__()
         try:
-            brokers, place = len(self.ids), self._chroot
-            self._cluster = _Dialled(self.network, self._directory, brokers, self.zookeeper, place, **self._settings)
+            place = (len(self.ids), self.zookeeper, self._chroot, self.security.protocol)
+            self._cluster = _Dialled(self.network, self._directory, *place, **self._settings)
             self.watcher = Watcher(self.documents, self.history)
             for broker, process in self.brokers.items():
-                process.program = self.machines[broker].program
+                process.program = _logging(self.machines[broker].program, self.security.log_level)
             self._cluster.start()
             for broker in self.ids:
                 self._name(broker)
@@ -139,6 +163,15 @@ class Bench:
     def servers(self) -> str:
         """Bootstrap servers for clients."""
         return self._cluster.bootstrap_servers
+
+    @property
+    def way(self) -> Way:
+        """The same, with what clients must say to be let in."""
+        return Way(self.servers, self.security)
+
+    def admin(self, broker: int) -> Admin:
+        """The super user, by way of one broker that no fault of the network befalls."""
+        return Admin(f"127.0.0.1:{self.brokers[broker].port}", self.security.client(ADMIN))
 
     @property
     def documents(self) -> str:
@@ -233,7 +266,7 @@ class Bench:
     def make_topic(self, name: str, partitions: int, replicas: int = 3, **configs: Any) -> None:
         """A topic, once every broker knows who leads it."""
         texts = {key.replace("_", "."): str(value) for key, value in configs.items()}
-        admin = AdminClient({"bootstrap.servers": self.servers, **QUICK})
+        admin = AdminClient({**self.way.client(ADMIN), **QUICK})
         until(lambda: admin.list_topics(timeout=WHOLE_WITHIN_S).controller_id in self.ids, "a controller")
         wanted = NewTopic(name, partitions, replicas, config=texts)
         try:
@@ -243,8 +276,8 @@ class Bench:
             if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise
         until(lambda: self.watcher.is_whole([name]), f"{name} has leaders and full ISRs")
-        for broker, process in self.brokers.items():
-            with Admin(f"127.0.0.1:{process.port}") as asked:
+        for broker in self.ids:
+            with self.admin(broker) as asked:
                 until(lambda asked=asked: asked.topics([name])[0].error is None, f"broker {broker} knows {name}")
 
     def leader(self, place: Place) -> int:

@@ -27,6 +27,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from tests.harness.history import End, GroupOffset, History, Outcome, Place, Poll, Send, Transaction
+from tests.harness.security import Way
 
 ABORT_PROBABILITY = 0.1
 DELIVERY_DEADLINE_MS = 60_000
@@ -63,7 +64,16 @@ _ACKS_ALL = {
     "message.timeout.ms": DELIVERY_DEADLINE_MS,
 }
 #: The broker says so before it writes anything.
-_REFUSED = (KafkaError.NOT_ENOUGH_REPLICAS, KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.TOPIC_AUTHORIZATION_FAILED)
+_REFUSED = (KafkaError.NOT_ENOUGH_REPLICAS, KafkaError.MSG_SIZE_TOO_LARGE)
+#: What ends a client: it was given all the rights that it needs.
+_DENIED = (
+    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    KafkaError.GROUP_AUTHORIZATION_FAILED,
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+    KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+)
+#: Of the sentence with which a broker refuses a login.
+_BAD_LOGIN = "invalid credentials"
 #: What ends a consumer: records that were there are not.
 _LOSS = (KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION, KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._BAD_MSG)
 
@@ -71,15 +81,21 @@ _LOSS = (KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION, KafkaError.O
 class Client(ABC):
     """One thread of the load."""
 
-    def __init__(self, name: str, servers: str, history: History, seed: int, period_s: float) -> None:
+    def __init__(self, name: str, way: Way, history: History, seed: int, period_s: float) -> None:
         self.name = name
         self.error: BaseException | None = None
-        self._settings = {"bootstrap.servers": servers, "client.id": name, **QUICK}
+        self._refusals: list[str] = []
+        self._settings: dict[str, Any] = {**way.client(name), "client.id": name, **QUICK, "error_cb": self._hear}
         self._history = history
         self._random = random.Random(f"{seed}/{name}")
         self._period_s = period_s
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def _hear(self, error: KafkaError) -> None:
+        # librdkafka also calls it so when a broker goes away in the middle of a login.
+        if error.code() == KafkaError._AUTHENTICATION and _BAD_LOGIN in error.str():
+            self._refusals.append(error.str())
 
     def start(self) -> None:
         """Begin."""
@@ -101,6 +117,8 @@ class Client(ABC):
         try:
             while not self._stopped.is_set():
                 self.step()
+                if self._refusals:
+                    raise AssertionError(f"its login is refused: {self._refusals}")
                 self._stopped.wait(self._period_s * self._random.uniform(0.5, 1.5))
             self.finish()
         except BaseException as error:  # noqa: BLE001 - handed over to join
@@ -127,10 +145,10 @@ class Sender(Client):
     """
 
     def __init__(
-        self, name: str, servers: str, history: History, seed: int, places: Sequence[Place], *,
+        self, name: str, way: Way, history: History, seed: int, places: Sequence[Place], *,
         idempotent: bool, period_s: float,
     ) -> None:  # fmt: skip
-        super().__init__(name, servers, history, seed, period_s)
+        super().__init__(name, way, history, seed, period_s)
         self._places = places
         own: dict[str, Any] = {"enable.idempotence": True} if idempotent else {"retries": 0}
         own["max.in.flight"] = 1
@@ -159,9 +177,9 @@ class TransactionalSender(Client):
     """Sends a few records a transaction, of which some are aborted."""
 
     def __init__(
-        self, name: str, servers: str, history: History, seed: int, places: Sequence[Place], *, period_s: float
+        self, name: str, way: Way, history: History, seed: int, places: Sequence[Place], *, period_s: float
     ) -> None:
-        super().__init__(name, servers, history, seed, period_s)
+        super().__init__(name, way, history, seed, period_s)
         self._places = places
         self._numbers, self._names = count(), count()
         self._producer: Producer | None = None
@@ -191,8 +209,8 @@ class TransactionalSender(Client):
 class Copier(Client):
     """Consume-transform-produce: each committed record of `source` becomes one record of the topic `target`."""
 
-    def __init__(self, name: str, servers: str, history: History, seed: int, source: str, target: str) -> None:
-        super().__init__(name, servers, history, seed, 0.01)
+    def __init__(self, name: str, way: Way, history: History, seed: int, source: str, target: str) -> None:
+        super().__init__(name, way, history, seed, 0.01)
         # librdkafka asks for a group's coordinator anew only when some connection changes its state; after the coordinator that it
         # remembers has left the cluster, send_offsets_to_transaction else waits for ever (librdkafka 5511, with any broker).
         self._settings["connections.max.idle.ms"] = _IDLE_MS
@@ -270,9 +288,9 @@ class Reader(Client):
     """Reads all of some partitions from the start, and never goes back."""
 
     def __init__(
-        self, name: str, servers: str, history: History, seed: int, places: Sequence[Place], *, committed_only: bool
+        self, name: str, way: Way, history: History, seed: int, places: Sequence[Place], *, committed_only: bool
     ) -> None:
-        super().__init__(name, servers, history, seed, 0.02)
+        super().__init__(name, way, history, seed, 0.02)
         self._committed_only = committed_only
         isolation = "read_committed" if committed_only else "read_uncommitted"
         self._consumer = Consumer({**self._settings, **READER, "group.id": name, "isolation.level": isolation})
@@ -290,8 +308,8 @@ class Reader(Client):
 class Member(Client):
     """A member of a group that commits what it has read."""
 
-    def __init__(self, name: str, servers: str, history: History, seed: int, topic: str, group: str) -> None:
-        super().__init__(name, servers, history, seed, 0.05)
+    def __init__(self, name: str, way: Way, history: History, seed: int, topic: str, group: str) -> None:
+        super().__init__(name, way, history, seed, 0.05)
         self._group = group
         self._session = 0
         self._consumer = Consumer(
@@ -326,7 +344,8 @@ class Member(Client):
                 outcomes[partition.topic, partition.partition] = (
                     Outcome.OK if partition.error is None else Outcome.UNKNOWN
                 )
-        except KafkaException:
+        except KafkaException as error:
+            check_allowed(error.args[0])
             outcomes.clear()
         ended = time.monotonic()
         for partition in offsets:
@@ -341,12 +360,13 @@ class Member(Client):
 class Observer(Client):
     """Asks the leaders where their partitions end."""
 
-    def __init__(self, name: str, servers: str, history: History, seed: int, places: Sequence[Place]) -> None:
-        super().__init__(name, servers, history, seed, 0.1)
+    def __init__(self, name: str, way: Way, history: History, seed: int, places: Sequence[Place]) -> None:
+        super().__init__(name, way, history, seed, 0.1)
         self._admin = AdminClient(self._settings)
         self._wanted = {TopicPartition(*place): OffsetSpec.latest() for place in places}
 
     def step(self) -> None:
+        self._admin.poll(0)
         for committed_only in (False, True):
             level = IsolationLevel.READ_COMMITTED if committed_only else IsolationLevel.READ_UNCOMMITTED
             began = time.monotonic()
@@ -381,6 +401,8 @@ def produce(producer: Producer, send: Send) -> None:
             send.outcome, send.offset = Outcome.OK, message.offset()
         elif error.code() in _REFUSED:
             send.outcome = Outcome.FAILED
+        else:
+            check_allowed(error)
 
     try:
         producer.produce(send.place[0], send.value.encode(), partition=send.place[1], on_delivery=delivered)
@@ -398,7 +420,8 @@ def ready_producer(settings: dict[str, Any], name: str) -> Producer | None:
     producer = Producer({**settings, **_ACKS_ALL, **own})
     try:
         producer.init_transactions(STEP_S)
-    except KafkaException:
+    except KafkaException as error:
+        check_allowed(error.args[0])
         return None
     return producer
 
@@ -416,6 +439,7 @@ def end_transaction(producer: Producer, transaction: Transaction, *, abort: bool
 
 def give_up(producer: Producer, transaction: Transaction, error: KafkaException) -> bool:
     """Abort a transaction that met `error`; whether the producer can go on."""
+    check_allowed(error.args[0])
     if not error.args[0].txn_requires_abort():
         return False
     try:
@@ -449,9 +473,17 @@ def records(messages: Iterable[Message]) -> list[Message]:
         error = message.error()
         if error is None:
             good.append(message)
-        elif error.code() in _LOSS:
+            continue
+        check_allowed(error)
+        if error.code() in _LOSS:
             raise AssertionError(f"{message.topic()}-{message.partition()}@{message.offset()}: {error}")
     return good
+
+
+def check_allowed(error: KafkaError) -> None:
+    """Raise AssertionError for an error that says that the client may not do what it did."""
+    if error.code() in _DENIED:
+        raise AssertionError(f"denied: {error}")
 
 
 def record_polls(
