@@ -186,7 +186,8 @@ class NativeBroker:
     def apply_security(self, security_json: str) -> None:
         """Replace users, ACLs and quotas: {"scram": [{user, mechanism, salt, stored_key, server_key (base64), iterations}], "acls": [
         {resource_type, resource_name, pattern_type, principal, host, operation, permission}], "quotas": [{"entity": {"user",
-        "client-id", "ip"}, "values"}], "decoy_key": 64 hexadecimal digits, the same on all brokers}. Refused as a whole when one part cannot be used."""
+        "client-id", "ip"}, "values"}], "decoy_key": 64 hexadecimal digits, the same on all brokers, or null before the first user}. Refused as a
+        whole when a part is missing, unknown or cannot be used."""
     def apply_jwks(self, jwks_json: str) -> None:
         """Replace the keys (a JWKS, RFC 7517) that the signatures of tokens are checked with."""
     def set_cleaner_backoff(self, backoff_ms: int) -> None:

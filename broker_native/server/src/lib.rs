@@ -15,7 +15,8 @@
 //! | [`cluster`], [`decide`] | the other brokers, and requests to them; questions to Python | `settings`, `shutdown` |
 //! | [`io`] | frames, answers, and the bounds of both | `metrics`, `shutdown` |
 //! | [`listeners`] | what a listener is | none |
-//! | [`security_state`] | who may log in | none |
+//! | [`security_document`] | what Python hands down about users, ACLs and quotas | `quotas` |
+//! | [`security_state`] | who may log in | `security_document` |
 //! | [`settings`], [`metrics`], [`errors`], [`shutdown`] | settings; counters; error codes; stop | none |
 //!
 //! # Life
@@ -36,6 +37,7 @@ pub mod metrics;
 pub mod network;
 pub mod quotas;
 pub mod rights;
+pub mod security_document;
 pub mod security_state;
 pub mod settings;
 pub mod share_groups;
@@ -70,7 +72,7 @@ use crate::network::limits::Limits;
 use crate::network::listener::{self, Accepting};
 use crate::quotas::Quotas;
 use crate::quotas::rate::Windows;
-use crate::quotas::table::EntityQuotas;
+use crate::security_document::SecurityDocument;
 use crate::security_state::{Security, SecurityError};
 use crate::settings::Settings;
 use crate::shared::Shared;
@@ -140,13 +142,6 @@ struct Serving {
     compaction: Compaction,
 }
 
-/// The limits in what [`Server::apply_security`] reads.
-#[derive(serde::Deserialize)]
-struct Limited {
-    #[serde(default)]
-    quotas: Vec<EntityQuotas>,
-}
-
 impl Server {
     /// Locks and opens the data directory `dir`. No thread starts.
     ///
@@ -213,15 +208,14 @@ impl Server {
         Ok(Self { shared: Arc::new(shared), replicas, applying: Mutex::default(), running: Mutex::default() })
     }
 
-    /// Replaces users, keys and limits; see `_native.pyi` for the JSON.
+    /// Replaces users, ACLs and quotas; see `_native.pyi` for the JSON.
     ///
     /// # Errors
     /// A part of it cannot be used; nothing has changed then.
     pub fn apply_security(&self, json: &str) -> Result<(), SecurityError> {
-        let limits: Limited = serde_json::from_str(json)?;
-        let acls = authorization::acls_of(json)?;
-        self.shared.security.apply(json)?;
-        self.shared.quotas.apply(&limits.quotas);
+        let SecurityDocument { users, acls, quotas, decoy_key } = SecurityDocument::read(json)?;
+        self.shared.security.apply(users, decoy_key);
+        self.shared.quotas.apply(&quotas);
         self.apply_acls(acls);
         Ok(())
     }

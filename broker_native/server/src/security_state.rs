@@ -6,11 +6,11 @@
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
-use serde::Deserialize;
 
-use pylog_security::sasl::credentials::{Credentials, DECOY_KEY_BYTES, DecoyKey, Stored, Unusable, Users};
+use crate::security_document::DocumentError;
+use pylog_security::sasl::credentials::{Credentials, DecoyKey, Users};
 use pylog_security::sasl::jwt::{JwksError, TokenRules, TokenValidator};
-use pylog_security::sasl::scram::CredentialError;
+use pylog_security::sasl::scram::{Credential, CredentialError, Hash};
 use pylog_settings::sasl::Settings;
 
 /// Shortest time between two readings of the keys for an unknown one.
@@ -19,12 +19,9 @@ pub const MISSED_MIN_MS: i64 = 10_000;
 /// Why a state is not applied; the one before stays.
 #[derive(Debug, thiserror::Error)]
 pub enum SecurityError {
-    /// Not the JSON that it should be.
+    /// Users, ACLs and quotas.
     #[error(transparent)]
-    Json(#[from] serde_json::Error),
-    /// A user's credential.
-    #[error(transparent)]
-    Credential(#[from] Unusable),
+    Document(#[from] DocumentError),
     /// The keys for tokens.
     #[error("the keys that tokens are checked with cannot be used: {0}")]
     Jwks(#[from] JwksError),
@@ -50,16 +47,6 @@ pub struct Security {
     decoy_key: DecoyKey,
     /// When keys were last missed, by the steady clock.
     missed_ms: Mutex<Option<i64>>,
-}
-
-/// What [`Security::apply`] reads; other parts of the same JSON are others'.
-#[derive(Deserialize)]
-struct Document {
-    #[serde(default)]
-    scram: Vec<Stored>,
-    /// 32 bytes in hexadecimal digits; the same on all brokers.
-    #[serde(default)]
-    decoy_key: Option<String>,
 }
 
 impl Security {
@@ -94,19 +81,16 @@ impl Security {
         is_due
     }
 
-    /// Replaces the users; see `_native.pyi` for the JSON.
-    ///
-    /// # Errors
-    /// [`SecurityError`]; nothing has changed then.
-    pub fn apply(&self, json: &str) -> Result<(), SecurityError> {
-        let document: Document = serde_json::from_str(json)?;
-        let users = document.scram.into_iter().map(Stored::read).collect::<Result<Vec<_>, _>>()?;
-        let kept = document.decoy_key.as_deref().and_then(decoy_key);
-        let users = Arc::new(Users::new(users, kept.unwrap_or_else(|| self.decoy_key.clone())));
+    /// Replaces the users (name, hash, credential). Without a `decoy_key` names of nobody get what this broker makes up alone.
+    pub fn apply(
+        &self,
+        users: impl IntoIterator<Item = (String, Hash, Credential)>,
+        decoy_key: Option<DecoyKey>,
+    ) {
+        let users = Arc::new(Users::new(users, decoy_key.unwrap_or_else(|| self.decoy_key.clone())));
         self.change(|before| SecurityState {
             credentials: Credentials { users, tokens: before.credentials.tokens.clone() },
         });
-        Ok(())
     }
 
     /// Replaces the keys that tokens are checked with.
@@ -129,18 +113,6 @@ impl Security {
     }
 }
 
-/// The bytes of 64 hexadecimal digits.
-fn decoy_key(text: &str) -> Option<DecoyKey> {
-    let mut bytes = [0; DECOY_KEY_BYTES];
-    if text.len() != 2 * DECOY_KEY_BYTES || !text.is_ascii() {
-        return None;
-    }
-    for (at, byte) in bytes.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(text.get(2 * at..2 * at + 2)?, 16).ok()?;
-    }
-    Some(DecoyKey::new(bytes))
-}
-
 fn token_rules(settings: &Settings) -> TokenRules {
     let words = settings.sasl_oauthbearer_expected_audience.split(',').map(str::trim);
     TokenRules {
@@ -155,47 +127,41 @@ fn token_rules(settings: &Settings) -> TokenRules {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pylog_security::sasl::scram::Hash;
+    use pylog_security::sasl::credentials::DECOY_KEY_BYTES;
+    use pylog_security::sasl::scram::derive;
+    use pylog_security::secret::Secret;
     use serde_json::json;
 
     fn security() -> Security {
         Security::new(&Settings::default()).unwrap()
     }
 
-    fn with_user(name: &str, iterations: i64) -> String {
-        // 32 zero bytes.
-        let key = format!("{}=", "A".repeat(43));
-        let scram = json!({
-            "user": name, "mechanism": "SCRAM-SHA-256", "salt": "c2FsdA==", "stored_key": key, "server_key": key,
-            "iterations": iterations,
-        });
-        json!({"scram": [scram], "acls": [], "quotas": []}).to_string()
+    fn user(name: &str) -> [(String, Hash, Credential); 1] {
+        let credential = derive(Hash::Sha256, &Secret::new("x"), b"salt", 4_096).unwrap();
+        [(name.to_owned(), Hash::Sha256, credential)]
     }
 
     #[test]
-    fn a_state_that_cannot_be_used_leaves_the_one_before() {
+    fn who_had_the_state_before_keeps_it() {
         let security = security();
-        let knows = |name: &str| security.now().credentials.users.scram(Hash::Sha256, name).1;
-        security.apply(&with_user("alice", 4_096)).unwrap();
+        security.apply(user("alice"), None);
         let kept = security.now();
-        assert!(security.apply(&with_user("bob", 1)).is_err());
-        assert!(security.apply("7").is_err());
         assert!(security.apply_jwks("{}").is_err());
+        let knows = |name: &str| security.now().credentials.users.scram(Hash::Sha256, name).1;
         assert!(knows("alice") && !knows("bob"));
-        security.apply(&with_user("bob", 4_096)).unwrap();
+        security.apply(user("bob"), None);
         assert!(!knows("alice") && knows("bob"));
-        // Who had the state before keeps it.
         assert!(kept.credentials.users.scram(Hash::Sha256, "alice").1);
     }
 
     #[test]
     fn keys_stay_when_users_change_and_users_when_keys_do() {
         let security = security();
-        security.apply(&with_user("alice", 4_096)).unwrap();
+        security.apply(user("alice"), None);
         let jwk = json!({"kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"});
         security.apply_jwks(&json!({"keys": [jwk]}).to_string()).unwrap();
         assert!(security.now().credentials.users.scram(Hash::Sha256, "alice").1);
-        security.apply(&with_user("bob", 4_096)).unwrap();
+        security.apply(user("bob"), None);
         assert!(security.now().credentials.tokens.is_some());
     }
 
@@ -223,10 +189,9 @@ mod tests {
     fn made_up_credentials_are_the_same_on_all_brokers_that_have_the_same_key() {
         let (one, other) = (security(), security());
         let made_up = |security: &Security| security.now().credentials.users.scram(Hash::Sha512, "mallory").0;
-        let with_key = json!({"decoy_key": "0f".repeat(32)}).to_string();
         assert_ne!(made_up(&one), made_up(&other));
-        one.apply(&with_key).unwrap();
-        other.apply(&with_key).unwrap();
+        one.apply([], Some(DecoyKey::new([15; DECOY_KEY_BYTES])));
+        other.apply([], Some(DecoyKey::new([15; DECOY_KEY_BYTES])));
         assert_eq!(made_up(&one), made_up(&other));
     }
 }

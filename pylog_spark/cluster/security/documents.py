@@ -111,7 +111,7 @@ def decode_decoy_key(data: bytes) -> str:
     return key
 
 
-def native(units: Iterable[Unit], decoy_key: str | None = None) -> str:
+def native(units: Iterable[Unit], decoy_key: str | None) -> str:
     """What the native server gets to know (`NativeBroker.apply_security`): everything at once."""
     known: dict[str, list[Mapping[str, object]]] = {"scram": [], "acls": [], "quotas": []}
     for unit in units:
@@ -124,7 +124,7 @@ def native(units: Iterable[Unit], decoy_key: str | None = None) -> str:
             known["acls"] += [{**pattern_body(unit.pattern), **entry_body(entry)} for entry in unit.entries]
         else:
             known["quotas"].append({"entity": dict(unit.entity), "values": dict(unit.values)})
-    return json.dumps(known if decoy_key is None else {**known, "decoy_key": decoy_key})
+    return json.dumps({**known, "decoy_key": decoy_key})
 
 
 def pattern_body(pattern: Pattern) -> dict[str, Any]:

@@ -20,6 +20,25 @@ PARTITION = {
     "removing": [],
     "elr": [],
 }
+ACL = {
+    "resource_type": "TOPIC",
+    "resource_name": "t",
+    "pattern_type": "LITERAL",
+    "principal": "User:alice",
+    "host": "*",
+    "operation": "READ",
+    "permission": "ALLOW",
+}
+CREDENTIAL = {
+    "user": "alice",
+    "mechanism": "SCRAM-SHA-256",
+    "salt": "c2FsdA==",
+    "stored_key": "A" * 43 + "=",
+    "server_key": "A" * 43 + "=",
+    "iterations": 4096,
+}
+QUOTA = {"entity": {"user": "alice"}, "values": {"producer_byte_rate": 1.0}}
+SECURITY = {"scram": [CREDENTIAL], "acls": [ACL], "quotas": [QUOTA], "decoy_key": "0f" * 32}
 VIEW = {"controller_id": 1, "controller_epoch": 1, "brokers": [], "dead": [], "level": None}
 
 
@@ -92,6 +111,27 @@ def test_a_topic_that_does_not_fit_is_refused(native, changed, named):
 )
 def test_a_view_of_the_cluster_that_does_not_fit_is_refused(native, changed, named):
     assert named in refusal(native.apply_cluster, json.dumps(changed))
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        *((without(SECURITY, name), name) for name in SECURITY),
+        ({**without(SECURITY, "acls"), "acl": SECURITY["acls"]}, "acl"),
+        ({**SECURITY, "users": []}, "users"),
+        ({**SECURITY, "decoy_key": "0f"}, "decoy_key"),
+        ({**SECURITY, "scram": [{**CREDENTIAL, "password": "x"}]}, "password"),
+        ({**SECURITY, "scram": [without(CREDENTIAL, "salt")]}, "salt"),
+        ({**SECURITY, "scram": [{**CREDENTIAL, "iterations": 1}]}, "iterations"),
+        ({**SECURITY, "acls": [{**ACL, "kind": "x"}]}, "kind"),
+        ({**SECURITY, "acls": [{**ACL, "operation": "READD"}]}, "READD"),
+        ({**SECURITY, "quotas": [{**QUOTA, "value": 1}]}, "value"),
+        ({**SECURITY, "quotas": [without(QUOTA, "values")]}, "values"),
+    ],
+)
+def test_users_acls_and_quotas_that_do_not_fit_are_refused(native, changed, named):
+    native.apply_security(json.dumps(SECURITY))
+    assert named in refusal(native.apply_security, json.dumps(changed))
 
 
 @pytest.mark.parametrize("own", [{"share.session.timeout": 1}, {"share.session.timeout.ms": "1"}])

@@ -96,7 +96,7 @@ def topics_of(security):
 
 
 def test_all_of_it_is_applied_at_once_and_again_after_a_restart(registry, native, tmp_path):
-    assert native.security == {"scram": [], "acls": [], "quotas": []}
+    assert native.security == {"scram": [], "acls": [], "quotas": [], "decoy_key": None}
     assert set_user(registry, "alice", "../bob") == [0, 0]
     assert create_acls(registry, creation("events"), creation("/", operation=2)) == [0, 0]
     assert set_quota(registry, "alice", producer_byte_rate=1024.0) == 0
@@ -167,7 +167,7 @@ def test_the_file_of_a_user_is_readable_by_the_brokers_user_alone(registry, tmp_
 
 def test_the_key_of_decoys_is_made_with_the_first_user_and_stays(registry, native, tmp_path):
     create_acls(registry, creation("events"))
-    assert "decoy_key" not in native.security
+    assert native.security["decoy_key"] is None
     set_user(registry, "alice")
     key = native.security["decoy_key"]
     set_user(registry, "bob")
@@ -275,7 +275,7 @@ def test_older_brokers_would_not_heed_them_so_the_cluster_must_be_at_their_level
     assert create_acls(one.registry, creation("events")) == [ErrorCode.UNSUPPORTED_VERSION]
     assert set_quota(one.registry, "alice", producer_byte_rate=1.0) == ErrorCode.UNSUPPORTED_VERSION
     turn(members)
-    assert two.native.security == {"scram": [], "acls": [], "quotas": []}
+    assert two.native.security == {"scram": [], "acls": [], "quotas": [], "decoy_key": None}
 
 
 def test_thousands_of_acls_are_stored_in_requests_that_zookeeper_takes(members, monkeypatch):

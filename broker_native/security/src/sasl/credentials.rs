@@ -64,6 +64,7 @@ impl User {
 
 /// A user's credential as Python hands it down; bytes in base64.
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Stored {
     user: String,
     mechanism: String,

@@ -14,7 +14,6 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use parking_lot::RwLock;
-use serde::Deserialize;
 
 use self::table::Row;
 use crate::settings::Settings;
@@ -75,19 +74,6 @@ impl Authorizer {
     pub fn could(&self, who: Who<'_>, operation: Operation, resource: (ResourceType, &str)) -> bool {
         self.policy.read().allows(who.access(operation), resource).is_allowed()
     }
-}
-
-/// The ACLs among what Python hands down about security; see `_native.pyi` for the JSON.
-///
-/// # Errors
-/// Not the JSON that it should be, or a word that is none of Kafka's.
-pub fn acls_of(json: &str) -> Result<Vec<AclBinding>, serde_json::Error> {
-    #[derive(Deserialize)]
-    struct Document {
-        #[serde(default)]
-        acls: Vec<AclBinding>,
-    }
-    Ok(serde_json::from_str::<Document>(json)?.acls)
 }
 
 /// Who wants to do something, and from where.

@@ -109,7 +109,7 @@ def test_every_damage_of_a_document_is_a_sentence(unit):
 
 
 def test_the_native_server_gets_all_of_it_flat():
-    known = json.loads(documents.native(units("alice")))
+    known = json.loads(documents.native(units("alice"), None))
     assert [each["mechanism"] for each in known["scram"]] == ["SCRAM-SHA-256", "SCRAM-SHA-512"]
     assert known["scram"][0] == {
         "user": "alice",

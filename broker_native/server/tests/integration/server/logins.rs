@@ -44,7 +44,8 @@ fn broker_with(spec: ListenerSpec, change: impl FnOnce(&mut Settings)) -> Broker
             "stored_key": encoded(&stored.stored_key), "server_key": encoded(&stored.server_key),
         })
     });
-    broker.server.shared().security.apply(&json!({"scram": users}).to_string()).unwrap();
+    let document = json!({"scram": users, "acls": [], "quotas": [], "decoy_key": null});
+    broker.server.apply_security(&document.to_string()).unwrap();
     broker
 }
 
