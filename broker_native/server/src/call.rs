@@ -246,6 +246,11 @@ impl Call {
         self.shared.quotas.record_within(quota, self.client(), bytes as f64, self.shared.clock.steady_ms())
     }
 
+    /// Adds `bytes` to what the client used: how long it must wait before it uses more, in milliseconds.
+    pub fn used(&self, quota: Quota, bytes: usize) -> i32 {
+        self.shared.quotas.record(quota, self.client(), bytes as f64, self.shared.clock.steady_ms())
+    }
+
     /// `bytes`, or fewer if the client's quota would not allow as many at once.
     pub fn most_bytes_at_once(&self, bytes: i32) -> i32 {
         let most = self.shared.quotas.most_at_once(Quota::Consume, self.client());

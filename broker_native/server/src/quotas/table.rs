@@ -8,7 +8,7 @@ use serde::Deserialize;
 pub enum Quota {
     /// Bytes of Produce requests in a second (KIP-13).
     Produce,
-    /// Bytes of records in answers to Fetch in a second (KIP-13).
+    /// Bytes of records in answers to Fetch and ShareFetch in a second (KIP-13).
     Consume,
     /// Time of threads, in percent of one thread (KIP-124).
     Request,

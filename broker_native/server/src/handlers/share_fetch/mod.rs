@@ -20,6 +20,7 @@ use super::common::share_release::release;
 use crate::authorization::table::{SHARE_FETCH_GROUP, SHARE_FETCH_TOPIC};
 use crate::call::{Call, Outcome, Reply};
 use crate::io::response_queue::{Answer, Part};
+use crate::quotas::table::Quota;
 use crate::share_groups::sessions::{
     CLOSES, OPENS, SessionClient, SessionPartitions, ShareSessionKey, TopicIdPartition,
 };
@@ -96,7 +97,7 @@ pub fn handle(call: Call, mut request: ShareFetchRequest) -> Outcome {
         });
     }
     let partitions = readable(&call, partitions, &mut missing);
-    let wanted = wanted(&call, &request, &session, partitions);
+    let wanted = wanted(&call, &request, &session, partitions).filter(|_| may_use_more(&call));
     Outcome::later(async move {
         let mut polled = match wanted {
             Some(wanted) => long_poll(&call, wanted, &request, missing.is_empty()).await,
@@ -189,7 +190,7 @@ fn wanted(
     partitions: SessionPartitions,
 ) -> Option<WantedRecords> {
     let only_acknowledges = request.is_renew_ack || request.max_records <= 0 || request.max_bytes <= 0;
-    let max_bytes = request.max_bytes.min(call.shared.settings.fetch_max_bytes);
+    let max_bytes = request.max_bytes.min(call.most_bytes_at_once(call.shared.settings.fetch_max_bytes));
     (!only_acknowledges && !partitions.is_empty()).then(|| WantedRecords {
         session: session.clone(),
         partitions,
@@ -198,6 +199,11 @@ fn wanted(
         max_bytes: usize::try_from(max_bytes).unwrap_or(0),
         settings: call.shared.share_groups.configs.of(&session.group_id),
     })
+}
+
+/// Whether the member is within its quotas. One that is not acquires nothing: what it got would be locked while it waits.
+fn may_use_more(call: &Call) -> bool {
+    call.pause_ms == 0 && call.use_up(Quota::Consume, 0) == 0
 }
 
 /// What a poll found.
@@ -277,9 +283,13 @@ async fn reply(call: &Call, session: &ShareSessionKey, taken: Acknowledging, pol
         data.acknowledge_error_code = error.code();
         data.acknowledge_error_message = (error != ErrorCode::None).then(|| error.sentence().to_owned());
     }
+    // Records that were acquired are sent in any case; the member waits before it gets others.
+    let bytes = answered.values().filter_map(|(_, slice)| slice.as_ref()).map(|slice| slice.len).sum();
+    let pause_ms = call.pause_ms.max(call.used(Quota::Consume, bytes));
+    let throttle_ms = i32::try_from(polled.throttle.as_millis()).unwrap_or(i32::MAX);
     let lock_ms = call.shared.share_groups.configs.of(&session.group_id).record_lock_ms;
     let mut response = ShareFetchResponse {
-        throttle_time_ms: i32::try_from(polled.throttle.as_millis()).unwrap_or(i32::MAX),
+        throttle_time_ms: pause_ms.max(throttle_ms),
         acquisition_lock_timeout_ms: i32::try_from(lock_ms).unwrap_or(i32::MAX),
         ..Default::default()
     };
@@ -299,10 +309,15 @@ async fn reply(call: &Call, session: &ShareSessionKey, taken: Acknowledging, pol
         }
     }
     response.node_endpoints = leaders.endpoints();
-    with_records(call, &response, slices)
+    with_records(call, &response, slices, pause_ms)
 }
 
-fn with_records(call: &Call, response: &ShareFetchResponse, mut slices: Vec<Option<LogSlice>>) -> Reply {
+fn with_records(
+    call: &Call,
+    response: &ShareFetchResponse,
+    mut slices: Vec<Option<LogSlice>>,
+    pause_ms: i32,
+) -> Reply {
     let lengths: Vec<_> = slices.iter().map(|slice| slice.as_ref().map(|slice| slice.len)).collect();
     call.shared.metrics.fetched_bytes.add(lengths.iter().flatten().sum::<usize>() as u64);
     let encoded = message::response_frame_around(response, call.version, call.correlation_id, lengths);
@@ -314,7 +329,8 @@ fn with_records(call: &Call, response: &ShareFetchResponse, mut slices: Vec<Opti
         Chunk::Bytes(bytes) => Some(Part::Bytes(bytes)),
         Chunk::Records { index, .. } => slices.get_mut(index).and_then(Option::take).map(Part::File),
     };
-    let answer = Answer { parts: chunks.into_iter().filter_map(part).collect(), ..Answer::default() };
+    let parts = chunks.into_iter().filter_map(part).collect();
+    let answer = Answer { parts, pause_ms, ..Answer::default() };
     match answer.inlined(INLINE_BYTES) {
         Ok(answer) => Reply::Answer(answer),
         Err(error) => Reply::Close(format!("a segment file cannot be read: {error}")),

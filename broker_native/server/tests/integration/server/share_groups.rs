@@ -1,7 +1,8 @@
 //! Share groups over sockets: sessions, who gets which records, what ends a wait, what is bounded.
 use std::collections::HashMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use pylog_server::quotas::table::EntityQuotas;
 use pylog_server::share_groups::configs::OwnConfigs;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::describe_share_group_offsets::{
@@ -219,6 +220,50 @@ fn records_are_acquired_acknowledged_and_not_delivered_again_after_a_restart() {
     assert_eq!(after.fetch(&[]), [(1, 1, 1), (2, 2, 2)], "what was held is delivered again");
     assert_eq!(after.acknowledge(1, &[(1, 2, ACCEPT)]), (0, 0));
     assert_eq!(group_offsets(&broker), [(3, 0)]);
+}
+
+/// Limits for the client id of all members here.
+fn limit(broker: &Broker, limits: &str) {
+    let stored = format!(r#"[{{"entity": {{"client-id": "test"}}, "values": {{{limits}}}}}]"#);
+    broker.server.shared().quotas.apply(&serde_json::from_str::<Vec<EntityQuotas>>(&stored).unwrap());
+}
+
+#[test]
+fn members_above_their_quota_of_bytes_get_no_more_at_once_than_it_allows_and_wait() {
+    let (broker, topic_id) = serving(r#""earliest""#);
+    for bytes in [9_800, 800, 1] {
+        broker.client().produce("t", &["x".repeat(bytes).as_str()]);
+    }
+    let mut member = Member::join(&broker, "m", topic_id);
+    let mut other = Member::join(&broker, "n", topic_id);
+    // Ten seconds of it may be used at once.
+    limit(&broker, r#""consumer_byte_rate": 1000"#);
+    assert_eq!(member.fetch(&[]), [(0, 0, 1)]);
+    let begun = Instant::now();
+    let request = ShareFetchRequest { max_records: 1, ..member.request(0, &[(0, 0, ACCEPT)]) };
+    let answer = member.client.call(&request, 2);
+    let pause = Duration::from_millis(u64::try_from(answer.throttle_time_ms).unwrap());
+    assert!(pause > Duration::from_millis(100), "{pause:?}");
+    let request = other.request(FOREVER_MS, &[]);
+    let nothing = other.client.call(&request, 2);
+    assert!(nothing.throttle_time_ms > 0);
+    assert_eq!(runs(&only(nothing)), [], "it would be locked for nobody");
+    let said = only(answer);
+    assert_eq!((runs(&said), said.acknowledge_error_code), (vec![(1, 1, 1)], 0));
+    member.client.call(&ApiVersionsRequest::default(), 0);
+    assert!(begun.elapsed() >= pause, "its next request was read after {:?} of {pause:?}", begun.elapsed());
+}
+
+#[test]
+fn members_above_their_quota_of_time_wait() {
+    let (broker, topic_id) = serving(r#""earliest""#);
+    let mut member = Member::join(&broker, "m", topic_id);
+    limit(&broker, r#""request_percentage": 0.0001"#);
+    let waits = (0..20).map(|_| {
+        let request = member.request(0, &[]);
+        member.client.call(&request, 2).throttle_time_ms
+    });
+    assert!(waits.into_iter().any(|pause_ms| pause_ms > 0));
 }
 
 #[test]
