@@ -57,11 +57,11 @@ impl Entry {
                 Some(_) => return Err("must give options as name=\"value\"".into()),
             };
             if tokens.next()? != Some(Token::Sign('=')) {
-                return Err(format!("has no = behind the option {}", shown(&name)));
+                return Err(format!("has no = behind {}", shown(&name)));
             }
             let value = match tokens.next()? {
                 Some(Token::Word(value) | Token::Quoted(value)) => value,
-                _ => return Err(format!("has no value of the option {}", shown(&name))),
+                _ => return Err(format!("has no value of {}", shown(&name))),
             };
             options.insert(name, Secret::new(value));
         }
@@ -72,10 +72,10 @@ impl Entry {
     }
 }
 
-/// A name as a message may have it: where a quote is missing, a secret may stand in its place.
+/// An option as a message may name it: where a quotation mark is missing, a secret may stand in a name's place.
 fn shown(name: &str) -> String {
     let known = ["username", "password", "clientId", "clientSecret", "scope", "tokenauth"];
-    if known.contains(&name) { name.to_owned() } else { "that stands there".to_owned() }
+    if known.contains(&name) { format!("the option {name}") } else { "one of its options".to_owned() }
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -170,6 +170,8 @@ impl Tokens<'_> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn options(text: &str) -> Vec<(String, String)> {
@@ -207,7 +209,7 @@ mod tests {
             ("x.M username=\"swordfish\";", "behind the login module's class"),
             ("x.M required username=\"a\"", "semicolon"),
             ("x.M required password swordfish;", "no = behind the option password"),
-            ("x.M required swordfish swordfish;", "no = behind the option that"),
+            ("x.M required swordfish swordfish;", "no = behind one of its options"),
             ("x.M required password=;", "no value of the option password"),
             ("x.M required password=\"swordfish;", "quotation mark"),
             ("x.M required password=\"swordfish\\", "backslash"),
@@ -217,6 +219,62 @@ mod tests {
         ] {
             let refused = Entry::read(text).unwrap_err();
             assert!(refused.contains(why) && !refused.contains("swordfish"), "{text:?}: {refused}");
+        }
+    }
+
+    /// A name or a value without quotation marks, as it may be written.
+    const WORD: &str = "[a-zA-Z0-9.$_-]{1,12}";
+
+    /// `value` in quotation marks; Java's escapes for what needs them.
+    fn quoted(value: &str) -> String {
+        let escaped = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+        format!("\"{escaped}\"")
+    }
+
+    proptest! {
+        #[test]
+        fn random_entries_are_read_as_they_were_written(
+            class in WORD,
+            options in prop::collection::btree_map(WORD, "\\PC{0,20}|[\\\\\"'=; \n\t/*0-7]{0,8}", 0..5),
+            space in "[ \t\n]{1,3}(/\\*[^*/]{0,8}\\*/|//[^\n]{0,8}\n)?",
+        ) {
+            let mut text = format!("{class} required");
+            for (name, value) in &options {
+                text.push_str(&format!(" {space}{name}{space}={space}{}", quoted(value)));
+            }
+            text.push_str(&format!("{space};{space}"));
+            let read = Entry::read(&text).unwrap();
+            prop_assert_eq!(&read.class, &class);
+            let found: BTreeMap<_, _> =
+                read.options.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned())).collect();
+            prop_assert_eq!(found, options);
+        }
+
+        #[test]
+        fn random_and_mutated_texts_are_read_or_refused_without_their_values(
+            random in "\\PC{0,60}",
+            places in prop::collection::vec((any::<usize>(), any::<char>()), 0..4),
+            cut in prop::option::of(any::<usize>()),
+        ) {
+            let whole = "x.PlainLoginModule required username=\"alice\" /* it */ password='sword\\'fish' n=1; // end";
+            let mut chars: Vec<char> = whole.chars().collect();
+            for (at, char) in places {
+                let at = at % chars.len();
+                chars[at] = char;
+            }
+            if let Some(cut) = cut {
+                chars.truncate(cut % chars.len());
+            }
+            let mutated: String = chars.into_iter().collect();
+            for text in [&random, &mutated, &format!("x.M required {random}"), &format!("{mutated}{random}")] {
+                match Entry::read(text) {
+                    Ok(entry) => {
+                        let values = entry.options.values().map(|value| value.reveal().len()).sum::<usize>();
+                        prop_assert!(values <= text.len());
+                    }
+                    Err(why) => prop_assert!(!why.contains("fish") && why.len() < 200, "{}", why),
+                }
+            }
         }
     }
 

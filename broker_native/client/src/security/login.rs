@@ -94,13 +94,13 @@ impl LoginSettings {
 }
 
 fn mechanism(given: &str) -> Result<Mechanism> {
-    let why = match given {
+    let why = match given.to_ascii_uppercase().as_str() {
         "" => "is missing (Kafka's own default, GSSAPI, is not spoken here)".to_owned(),
         "GSSAPI" => return Err(ClientError::invalid(NO_KERBEROS)),
         "AWS_MSK_IAM" => return Err(ClientError::invalid(NO_MSK_CLASS)),
-        other => match other.to_ascii_uppercase().parse() {
+        upper => match upper.parse() {
             Ok(mechanism) => return Ok(mechanism),
-            Err(_) => format!("is {other:?}"),
+            Err(_) => format!("is {given:?}"),
         },
     };
     Err(ClientError::invalid(format!("sasl.mechanism {why}; give {CHOICES}")))
@@ -194,7 +194,9 @@ mod tests {
         for (values, part) in [
             (&[][..], "give PLAIN"),
             (&[("sasl.mechanism", "GSSAPI")], "SCRAM-SHA-512 or OAUTHBEARER"),
+            (&[("sasl.mechanism", "gssapi")], "GSSAPI (Kerberos) is not spoken by this client"),
             (&[("sasl.mechanism", "AWS_MSK_IAM")], "sasl.oauthbearer.token.provider"),
+            (&[("sasl.mechanism", "aws_msk_iam")], "sasl.oauthbearer.token.provider"),
             (&[("sasl.mechanism", "DIGEST-MD5")], "DIGEST-MD5"),
             (&[("sasl.mechanism", "PLAIN")], "sasl.username"),
             (&[("sasl.mechanism", "PLAIN"), ("sasl.username", "alice")], "sasl.password"),
