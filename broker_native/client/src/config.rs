@@ -42,7 +42,7 @@ impl Settings {
         let values = values(&given)?;
         let mut settings = Self { values, given: names, security: Security::default() };
         settings.check()?;
-        settings.security = Security::new(&settings.values.security)?;
+        settings.security = Security::new(&settings.values.security, &settings.given)?;
         Ok(settings)
     }
 
@@ -114,7 +114,7 @@ impl Settings {
         self.bootstrap()?;
         if !self.values.security.enable_ssl_certificate_verification {
             return Err(ClientError::invalid(
-                "enable.ssl.certificate.verification=false is refused: without that check anybody could answer in the brokers' place; give the certificate of who signed the brokers' in ssl.truststore.location (or ssl.ca.location), and where only the host name does not fit, set ssl.endpoint.identification.algorithm to nothing",
+                "enable.ssl.certificate.verification=false is refused: without that check anybody could answer in the brokers' place; give the certificate of the authority that issued the brokers' certificates in ssl.truststore.location (or ssl.ca.location), and if only the host name differs, leave ssl.endpoint.identification.algorithm empty",
             ));
         }
         if self.enable_idempotence && self.is_given("enable.idempotence") && self.acks != Acks::All {

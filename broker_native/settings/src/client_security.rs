@@ -1,7 +1,9 @@
 //! Settings with which a client reaches brokers that demand TLS or a login. Names are Kafka's; where librdkafka has another one for
 //! the same thing, that is known as well.
 //!
-//! A text that is empty counts as not given.
+//! A text that is empty counts as not given in settings of logins. In those of TLS, and in `security.protocol`, it means what it means in Kafka:
+//! a list that is empty is that of all; an empty `ssl.endpoint.identification.algorithm` is no check; an empty password is a password.
+//! Everything else is refused: a trust store whose path is missing by mistake does not make the client trust others.
 use crate::declare::settings;
 use crate::secret::Secret;
 

@@ -31,14 +31,14 @@ pub struct Security {
 
 impl Security {
     /// Reads files with certificates and keys, and checks all that `security.protocol` needs. Settings that it does not need
-    /// are passed over, as Kafka's clients do.
+    /// are passed over, as Kafka's clients do. `given` are the names of those that the user set.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` naming the setting.
-    pub fn new(settings: &Settings) -> Result<Self> {
+    pub fn new(settings: &Settings, given: &[String]) -> Result<Self> {
         let protocol: SecurityProtocol =
             settings.security_protocol.parse().map_err(|error| ClientError::invalid(format!("{error}")))?;
-        let tls = protocol.is_encrypted().then(|| TlsClient::new(settings)).transpose()?;
+        let tls = protocol.is_encrypted().then(|| TlsClient::new(settings, given)).transpose()?;
         let login = protocol.has_sasl().then(|| LoginSettings::new(settings)).transpose()?;
         Ok(Self { tls, login: login.map(Arc::new) })
     }

@@ -5,9 +5,10 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
+use aws_lc_rs::digest::{Context, SHA256};
 use rustls::SupportedProtocolVersion;
 use rustls::crypto::CryptoProvider;
-use rustls::crypto::aws_lc_rs;
+use rustls::crypto::aws_lc_rs::default_provider;
 
 use super::error::TlsError;
 use crate::secret::Secret;
@@ -79,6 +80,59 @@ impl FromStr for ClientAuth {
 const OLD_VERSIONS: [&str; 5] = ["SSLv2Hello", "SSLv2", "SSLv3", "TLSv1", "TLSv1.1"];
 
 impl TlsSettings {
+    /// By which the same settings are known again, without keeping the secrets that are in them: SHA-256 of all.
+    pub fn fingerprint(&self) -> [u8; 32] {
+        // All fields by their names: one that is new is not forgotten here.
+        let Self {
+            protocol,
+            enabled_protocols,
+            cipher_suites,
+            endpoint_identification_algorithm,
+            keystore_type,
+            keystore_location,
+            keystore_password,
+            key_password,
+            keystore_certificate_chain,
+            keystore_key,
+            certificate_location,
+            key_location,
+            truststore_type,
+            truststore_location,
+            truststore_password,
+            truststore_certificates,
+        } = self;
+        let mut context = Context::new(&SHA256);
+        let mut take = |text: &str| {
+            context.update(&text.len().to_be_bytes());
+            context.update(text.as_bytes());
+        };
+        for list in [enabled_protocols, cipher_suites] {
+            take(&list.len().to_string());
+            list.iter().for_each(|word| take(word));
+        }
+        let texts = [
+            protocol,
+            endpoint_identification_algorithm,
+            keystore_type,
+            keystore_location,
+            keystore_certificate_chain,
+            certificate_location,
+            key_location,
+            truststore_type,
+            truststore_location,
+            truststore_certificates,
+        ];
+        let secrets = [keystore_password, key_password, keystore_key, truststore_password];
+        let secrets = secrets.into_iter().map(|secret| secret.as_ref().map(Secret::reveal));
+        for text in texts.into_iter().map(Option::as_deref).chain(secrets) {
+            take(if text.is_some() { "given" } else { "" });
+            take(text.unwrap_or_default());
+        }
+        let mut fingerprint = [0; 32];
+        fingerprint.copy_from_slice(context.finish().as_ref());
+        fingerprint
+    }
+
     /// Whether the name in the server's certificate is to be the host's.
     pub fn checks_host_name(&self) -> Result<bool, TlsError> {
         match self.endpoint_identification_algorithm.as_deref() {
@@ -130,7 +184,7 @@ impl TlsSettings {
         &self,
         versions: &[&SupportedProtocolVersion],
     ) -> Result<Arc<CryptoProvider>, TlsError> {
-        let mut provider = aws_lc_rs::default_provider();
+        let mut provider = default_provider();
         if self.cipher_suites.is_empty() {
             return Ok(Arc::new(provider));
         }
@@ -256,6 +310,31 @@ mod tests {
         assert_eq!(of(Some("HTTPS")).checks_host_name(), Ok(true));
         assert_eq!(of(Some("")).checks_host_name(), Ok(false));
         assert!(of(Some("LDAPS")).checks_host_name().is_err());
+    }
+
+    #[test]
+    fn other_settings_have_another_fingerprint() {
+        let (text, secret) = (|text: &str| Some(text.to_owned()), |text| Some(Secret::new(text)));
+        let all = [
+            TlsSettings::default(),
+            settings(&["TLSv1.2"], &[]),
+            settings(&[], &["TLSv1.2"]),
+            settings(&["TLSv1.2", "TLSv1.3"], &[]),
+            settings(&["TLSv1.2"], &["TLSv1.3"]),
+            settings(&["TLSv1.2TLSv1.3"], &[]),
+            TlsSettings { keystore_location: text("a"), ..TlsSettings::default() },
+            TlsSettings { truststore_location: text("a"), ..TlsSettings::default() },
+            TlsSettings { keystore_password: secret("a"), ..TlsSettings::default() },
+            TlsSettings { keystore_password: secret(""), ..TlsSettings::default() },
+            TlsSettings { key_password: secret("a"), ..TlsSettings::default() },
+            TlsSettings { keystore_key: secret("a"), ..TlsSettings::default() },
+            TlsSettings { truststore_password: secret("a"), ..TlsSettings::default() },
+        ];
+        for (at, these) in all.iter().enumerate() {
+            assert_eq!(these.fingerprint(), these.clone().fingerprint());
+            let same = all.iter().filter(|other| other.fingerprint() == these.fingerprint());
+            assert_eq!(same.count(), 1, "number {at}");
+        }
     }
 
     #[test]
