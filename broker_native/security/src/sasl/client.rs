@@ -17,7 +17,7 @@ use crate::secret::Secret;
 #[derive(Debug)]
 pub struct Login {
     mechanism: Mechanism,
-    /// The password or token: a broker that is told it may say it back.
+    /// The password or token: a broker that gets it may say it back.
     secret: Secret,
     state: State,
 }

@@ -1,5 +1,5 @@
 //! What strangers say, in the log and in sentences: what a client calls itself could be a whole forged line, what a broker says the password
-//! that it was told.
+//! that it was sent.
 use crate::secret::Secret;
 
 /// Characters of a name that are shown.

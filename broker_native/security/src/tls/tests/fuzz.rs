@@ -59,9 +59,9 @@ fn read(bytes: &[u8], password: Option<&str>) -> Option<Contents> {
 fn bytes_of(contents: &Contents) -> usize {
     let mut seen = HashSet::new();
     let chained = contents.keys.iter().flat_map(|key| &key.chain);
-    let chained = chained.filter(|one| seen.insert(Arc::as_ptr(one)));
-    let chained: usize = chained.map(|one| one.len()).sum();
-    let certificates: usize = contents.certificates.iter().map(|one| one.len()).sum();
+    let chained = chained.filter(|found| seen.insert(Arc::as_ptr(found)));
+    let chained: usize = chained.map(|found| found.len()).sum();
+    let certificates: usize = contents.certificates.iter().map(|found| found.len()).sum();
     let keys = contents.keys.iter().map(|key| match &key.protected {
         Protected::Plain(key) => key.secret_der().len(),
         Protected::Pkcs8(key) | Protected::Jks(key) => key.len(),
@@ -149,7 +149,7 @@ fn encrypted(content: &[u8]) -> Vec<u8> {
 fn chain() -> Vec<CertificateDer<'static>> {
     let bytes = std::fs::read(fixture("java17-chain.p12")).unwrap();
     let contents = read(&bytes, Some(PASSWORD)).unwrap();
-    contents.keys[0].chain.iter().map(|one| one.as_ref().clone()).collect()
+    contents.keys[0].chain.iter().map(|found| found.as_ref().clone()).collect()
 }
 
 /// Bags of keys and certificates: of a real chain of three, and such that are none; few ids, so that many belong together.
