@@ -1,14 +1,13 @@
-"""Logins at a broker, by clients that are not ours: who gets in by which mechanism, how the others are told, when a login ends."""
+"""Logins at a broker, by librdkafka and by hand: how those are told who do not get in, when a login ends.
 
-import asyncio
+Every client by every mechanism is in `tests/interop/test_secured_matrix.py`.
+"""
+
 import base64
 import contextlib
 import json
-import os
 import struct
-import subprocess
 import time
-from pathlib import Path
 
 import pytest
 from confluent_kafka import KafkaError, Producer
@@ -105,11 +104,6 @@ def failure_of(settings):
 
 
 @pytest.mark.parametrize("mechanism", PASSWORD_MECHANISMS)
-def test_confluent_kafka_logs_in_with_a_password(broker, mechanism):
-    assert "t" in topics_of(librdkafka(broker, mechanism))
-
-
-@pytest.mark.parametrize("mechanism", PASSWORD_MECHANISMS)
 @pytest.mark.parametrize(("user", "password"), [(USER, "guessed"), ("nobody", PASSWORD)])
 def test_a_wrong_password_and_an_unknown_user_are_told_the_same(broker, mechanism, user, password):
     error = failure_of(librdkafka(broker, mechanism, user=user, password=password))
@@ -163,120 +157,6 @@ def test_the_key_of_somebody_else_makes_no_tokens(broker, tmp_path):
         handshake(connection, "OAUTHBEARER")
         error, _, answered, _ = authenticate(connection, b"n,,\x01auth=Bearer " + token(other).encode() + b"\x01\x01")
         assert (error, answered) == (0, b'{"status":"invalid_token"}')
-
-
-@pytest.mark.parametrize("mechanism", [*PASSWORD_MECHANISMS, "OAUTHBEARER"])
-def test_aiokafka_writes_and_reads(broker, issuer, mechanism):
-    import ssl
-
-    from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
-    from aiokafka.abc import AbstractTokenProvider
-
-    class Provider(AbstractTokenProvider):
-        async def token(self):
-            return token(issuer)
-
-    common = {
-        "bootstrap_servers": broker.address_of("SECURED"),
-        "security_protocol": "SASL_SSL",
-        "ssl_context": ssl.create_default_context(cafile=broker.ca),
-        "sasl_mechanism": mechanism,
-    }
-    if mechanism == "OAUTHBEARER":
-        common["sasl_oauth_token_provider"] = Provider()
-    else:
-        # aiokafka does not escape names for SCRAM, so this one has nothing to escape.
-        add_user(broker, "plain-name", PASSWORD)
-        common |= {"sasl_plain_username": "plain-name", "sasl_plain_password": PASSWORD}
-
-    async def write_and_read():
-        async with AIOKafkaProducer(**common) as producer:
-            sent = await producer.send_and_wait("t", mechanism.encode())
-        async with AIOKafkaConsumer(**common, group_id=None) as consumer:
-            consumer.assign([TopicPartition("t", 0)])
-            consumer.seek(TopicPartition("t", 0), sent.offset)
-            return await consumer.getone()
-
-    assert asyncio.run(asyncio.wait_for(write_and_read(), 60)).value == mechanism.encode()
-
-
-@pytest.mark.parametrize("mechanism", PASSWORD_MECHANISMS)
-def test_kcat_lists_topics(broker, mechanism):
-    settings = librdkafka(broker, mechanism)
-    options = [
-        word for name, value in settings.items() for word in ("-X", f"{name}={value}") if name != "bootstrap.servers"
-    ]
-    done = subprocess.run(
-        ["kcat", "-L", "-b", settings["bootstrap.servers"], *options],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert 'topic "t"' in done.stdout
-
-
-@pytest.mark.parametrize("mechanism", PASSWORD_MECHANISMS)
-def test_javas_client_writes(broker, tmp_path, mechanism):
-    from tests.peers.tools import java
-
-    module = "plain.PlainLoginModule" if mechanism == "PLAIN" else "scram.ScramLoginModule"
-    quoted = PASSWORD.replace("\\", "\\\\").replace('"', '\\"')
-    jaas = f'org.apache.kafka.common.security.{module} required username="{USER}" password="{quoted}";'
-    config = tmp_path / "client.properties"
-    settings = {
-        "security.protocol": "SASL_SSL",
-        "sasl.mechanism": mechanism,
-        "sasl.jaas.config": jaas.replace("\\", "\\\\"),
-        "ssl.truststore.type": "PEM",
-        "ssl.truststore.location": broker.ca,
-    }
-    config.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
-    where = ["--bootstrap-server", broker.address_of("SECURED"), "--topic", "t"]
-    java("org.apache.kafka.tools.ConsoleProducer", *where, "--producer.config", str(config), stdin=b"java\n")
-
-
-_KAFKAJS = """
-const { Kafka, logLevel } = require("kafkajs");
-const [servers, ca, sasl] = JSON.parse(process.argv[1]);
-if (sasl.token) sasl.oauthBearerProvider = async () => ({ value: sasl.token });
-const kafka = new Kafka({ brokers: [servers], ssl: { ca: [ca] }, sasl, logLevel: logLevel.ERROR });
-(async () => {
-  const admin = kafka.admin();
-  await admin.connect();
-  console.log(JSON.stringify(await admin.listTopics()));
-  await admin.disconnect();
-})();
-"""
-
-
-@pytest.mark.parametrize("mechanism", [*PASSWORD_MECHANISMS, "OAUTHBEARER"])
-def test_kafkajs_lists_topics(broker, issuer, mechanism):
-    from tests.peers.javascript import modules
-
-    proof = {"token": token(issuer)} if mechanism == "OAUTHBEARER" else {"username": USER, "password": PASSWORD}
-    words = [broker.address_of("SECURED"), Path(broker.ca).read_text(), {"mechanism": mechanism.lower(), **proof}]
-    command = ["node", "-e", _KAFKAJS, json.dumps(words)]
-    environment = {**os.environ, "NODE_PATH": str(modules())}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "t" in json.loads(done.stdout)
-
-
-@pytest.mark.parametrize("mechanism", PASSWORD_MECHANISMS)
-def test_pylogs_own_client_logs_in(broker, mechanism):
-    from pylog_spark.client import Admin
-
-    settings = {
-        "security.protocol": "SASL_SSL",
-        "ssl.ca.location": broker.ca,
-        "sasl.mechanism": mechanism,
-        "sasl.username": USER,
-        "sasl.password": PASSWORD,
-    }
-    with Admin(broker.address_of("SECURED"), settings) as admin:
-        assert "t" in {topic.name for topic in admin.topics()}
 
 
 def test_a_login_that_ends_is_continued_by_librdkafka_without_an_error(broker):

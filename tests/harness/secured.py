@@ -17,7 +17,7 @@ import base64
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -182,9 +182,13 @@ class TokenServer:
         ``id:secret`` of the one client that it serves.
     lasts_s : float
         How long its tokens are good.
+    token : callable, optional
+        Makes one, for brokers that do not take those that nobody signed.
     """
 
-    def __init__(self, client: str, lasts_s: float = 3600) -> None:
+    def __init__(self, client: str, lasts_s: float = 3600, token: Callable[[], str] | None = None) -> None:
+        #: Makes a token, as for each who asks.
+        self.token = token or (lambda: unsigned_token("robot", lasts_s))
         #: What was asked, form and status of each request.
         self.asked: list[tuple[dict[str, list[str]], int]] = []
         #: Statuses with which the next requests are refused.
@@ -201,9 +205,10 @@ class TokenServer:
                 outer.asked.append((form, status))
                 answer: dict[str, Any] = {"error": "invalid_client"}
                 if status == 200:
-                    answer = {"access_token": unsigned_token("robot", lasts_s), "expires_in": lasts_s}
+                    answer = {"access_token": outer.token(), "expires_in": lasts_s}
                 body = json.dumps(answer).encode()
                 self.send_response(status)
+                self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
                 self.wfile.write(body)
@@ -214,12 +219,12 @@ class TokenServer:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(_POLL_S,), daemon=True)
 
-    def over_tls(self, folder: Path) -> "TokenServer":
-        """The same by HTTPS, with the key and certificate in `folder`'s ``server.both.pem``."""
+    def over_tls(self, folder: Path, store: str = "server.both.pem") -> "TokenServer":
+        """The same by HTTPS, with the key and certificate in `folder`'s file `store`."""
         import ssl
 
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(folder / "server.both.pem")
+        context.load_cert_chain(folder / store)
         self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
         return self
 

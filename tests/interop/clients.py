@@ -1,7 +1,8 @@
 """The clients of the matrix behind one face: produce a list of records with a codec, consume them all again.
 
 Each is used as its users use it and knows nothing of pylog, but for the last, which is pylog's own. One partition, offsets
-from 0; no consumer group where the client can do without.
+from 0; no consumer group where the client can do without. `given` are further settings, in the client's own words, such as how it
+logs in (`secured_clients.py`).
 """
 
 import asyncio
@@ -13,6 +14,7 @@ import threading
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from tests.harness.waiting import until
@@ -90,24 +92,30 @@ class Record(NamedTuple):
     headers: tuple[tuple[str, bytes], ...] = HEADERS
 
 
+#: Settings in a client's own words.
+Given = Mapping[str, Any]
+NONE: Given = MappingProxyType({})
+
+
 class Client(Protocol):
     """One client library or tool."""
 
-    def produce(self, servers: str, topic: str, records: Sequence[Record], codec: str) -> None:
+    def produce(self, servers: str, topic: str, records: Sequence[Record], codec: str, given: Given = ...) -> None:
         """Write `records` to partition 0 and return when all are acknowledged."""
 
-    def consume(self, servers: str, topic: str, count: int) -> list[Record]:
+    def consume(self, servers: str, topic: str, count: int, given: Given = ...) -> list[Record]:
         """The first `count` records of partition 0."""
 
 
 class ConfluentKafka:
     """librdkafka, as confluent-kafka brings it."""
 
-    def produce(self, servers: str, topic: str, records: Sequence[Record], codec: str) -> None:
+    def produce(self, servers: str, topic: str, records: Sequence[Record], codec: str, given: Given = NONE) -> None:
         from confluent_kafka import Producer
 
         failed: list[object] = []
-        producer = Producer({"bootstrap.servers": servers, "compression.type": codec, "enable.idempotence": True})
+        settings = {"bootstrap.servers": servers, "compression.type": codec, "enable.idempotence": True}
+        producer = Producer({**settings, **given})
         for record in records:
             producer.produce(
                 topic, record.value, record.key, 0, headers=list(record.headers),
@@ -116,12 +124,11 @@ class ConfluentKafka:
         unsent = producer.flush(DEADLINE_S)
         assert (unsent, failed) == (0, [])
 
-    def consume(self, servers: str, topic: str, count: int) -> list[Record]:
+    def consume(self, servers: str, topic: str, count: int, given: Given = NONE) -> list[Record]:
         from confluent_kafka import Consumer, TopicPartition
 
-        consumer = Consumer(
-            {"bootstrap.servers": servers, "group.id": "interop", "enable.auto.commit": False, "check.crcs": True}
-        )
+        reading = {"group.id": "interop", "enable.auto.commit": False, "check.crcs": True}
+        consumer = Consumer({"bootstrap.servers": servers, **reading, **given})
         try:
             consumer.assign([TopicPartition(topic, 0, 0)])
             messages = consumer.consume(count, timeout=DEADLINE_S)
@@ -134,13 +141,15 @@ class ConfluentKafka:
 class AioKafka:
     """aiokafka: pure Python asyncio, old request versions only."""
 
-    def produce(self, servers: str, topic: str, records: Sequence[Record], codec: str) -> None:
-        asyncio.run(self._produce(servers, topic, records, None if codec == "none" else codec))
+    def produce(self, servers: str, topic: str, records: Sequence[Record], codec: str, given: Given = NONE) -> None:
+        compression = {} if codec == "none" else {"compression_type": codec}
+        settings = {"bootstrap_servers": servers, "acks": "all", **compression, **given}
+        asyncio.run(self._produce(topic, records, settings))
 
-    async def _produce(self, servers: str, topic: str, records: Sequence[Record], codec: str | None) -> None:
+    async def _produce(self, topic: str, records: Sequence[Record], settings: Given) -> None:
         from aiokafka import AIOKafkaProducer
 
-        async with AIOKafkaProducer(bootstrap_servers=servers, compression_type=codec, acks="all") as producer:
+        async with AIOKafkaProducer(**settings) as producer:
             sent = [
                 await producer.send(topic, record.value, record.key, 0, headers=list(record.headers))
                 for record in records
@@ -148,13 +157,14 @@ class AioKafka:
             offsets = [(await future).offset for future in sent]
         assert offsets == list(range(len(records)))
 
-    def consume(self, servers: str, topic: str, count: int) -> list[Record]:
-        return asyncio.run(asyncio.wait_for(self._consume(servers, topic, count), DEADLINE_S))
+    def consume(self, servers: str, topic: str, count: int, given: Given = NONE) -> list[Record]:
+        settings = {"bootstrap_servers": servers, "group_id": None, **given}
+        return asyncio.run(asyncio.wait_for(self._consume(topic, count, settings), DEADLINE_S))
 
-    async def _consume(self, servers: str, topic: str, count: int) -> list[Record]:
+    async def _consume(self, topic: str, count: int, settings: Given) -> list[Record]:
         from aiokafka import AIOKafkaConsumer, TopicPartition
 
-        async with AIOKafkaConsumer(bootstrap_servers=servers, group_id=None) as consumer:
+        async with AIOKafkaConsumer(**settings) as consumer:
             consumer.assign([TopicPartition(topic, 0)])
             await consumer.seek_to_beginning()
             messages = [await consumer.getone() for _ in range(count)]
@@ -164,15 +174,15 @@ class AioKafka:
 class Kcat:
     """The Debian package kcat, an older librdkafka. Its records are lines of text."""
 
-    def produce(self, servers: str, topic: str, records: Sequence[Record], codec: str) -> None:
+    def produce(self, servers: str, topic: str, records: Sequence[Record], codec: str, given: Given = NONE) -> None:
         headers = [word for name, value in records[0].headers for word in ("-H", f"{name}={value.decode()}")]
         options = ["-P", "-p", "0", "-K", "\\t", "-z", codec, "-X", "acks=all", *headers]
         lines = b"".join(record.key + b"\t" + record.value + b"\n" for record in records)
-        self._run(servers, topic, options, lines)
+        self._run(servers, topic, options, given, lines)
 
-    def consume(self, servers: str, topic: str, count: int) -> list[Record]:
+    def consume(self, servers: str, topic: str, count: int, given: Given = NONE) -> list[Record]:
         options = ["-C", "-p", "0", "-o", "beginning", "-c", str(count), "-e", "-q", "-J", "-X", "check.crcs=true"]
-        lines = self._run(servers, topic, options).decode().splitlines()
+        lines = self._run(servers, topic, options, given).decode().splitlines()
         return [self._record(json.loads(line)) for line in lines]
 
     @staticmethod
@@ -183,17 +193,19 @@ class Kcat:
         return Record(str(envelope["key"]).encode(), str(envelope["payload"]).encode(), headers)
 
     @staticmethod
-    def _run(servers: str, topic: str, options: Sequence[str], stdin: bytes = b"") -> bytes:
-        command = ["kcat", "-b", servers, "-t", topic, *options]
+    def _run(servers: str, topic: str, options: Sequence[str], given: Given, stdin: bytes = b"") -> bytes:
+        settings = [word for name, value in given.items() for word in ("-X", f"{name}={value}")]
+        command = ["kcat", "-b", servers, "-t", topic, *settings, *options]
         done = subprocess.run(command, input=stdin, capture_output=True, timeout=DEADLINE_S, check=False)
         assert done.returncode == 0, done.stderr.decode()
         return done.stdout
 
 
 class Java:
-    """Apache Kafka's own client, through its console tools, all in one Java process."""
+    """Apache Kafka's own client, through its console tools, all in one Java process. Further settings: `secured_clients.Java`."""
 
-    def produce(self, servers: str, topic: str, records: Sequence[Record], codec: str) -> None:
+    def produce(self, servers: str, topic: str, records: Sequence[Record], codec: str, given: Given = NONE) -> None:
+        assert not given
         properties = ["parse.key=true", "parse.headers=true", "key.separator=|", "headers.delimiter=|"]
         options = [word for setting in properties for word in ("--reader-property", setting)]
         headers = b",".join(name.encode() + b":" + value for name, value in records[0].headers)
@@ -201,7 +213,8 @@ class Java:
         command = ["--bootstrap-server", servers, "--topic", topic, "--compression-codec", codec]
         java("org.apache.kafka.tools.ConsoleProducer", *command, *options, stdin=lines)
 
-    def consume(self, servers: str, topic: str, count: int) -> list[Record]:
+    def consume(self, servers: str, topic: str, count: int, given: Given = NONE) -> list[Record]:
+        assert not given
         properties = ["print.key=true", "print.headers=true", "key.separator=|", "headers.separator=,"]
         options = [word for setting in properties for word in ("--formatter-property", setting)]
         where = ["--bootstrap-server", servers, "--topic", topic, "--partition", "0", "--offset", "earliest"]
@@ -222,11 +235,13 @@ class KafkaJs:
     def __init__(self) -> None:
         self._node: subprocess.Popen[str] | None = None
 
-    def produce(self, servers: str, topic: str, records: Sequence[Record], codec: str) -> None:
-        assert self._ask("produce", servers, topic, codec, [self._listed(record) for record in records]) is True
+    def produce(self, servers: str, topic: str, records: Sequence[Record], codec: str, given: Given = NONE) -> None:
+        listed = [self._listed(record) for record in records]
+        assert self.ask("produce", servers, topic, codec, listed, dict(given)) is True
 
-    def consume(self, servers: str, topic: str, count: int) -> list[Record]:
-        return [self._record(*fields) for fields in self._ask("consume", servers, topic, count, f"{topic}-kafkajs")]
+    def consume(self, servers: str, topic: str, count: int, given: Given = NONE) -> list[Record]:
+        answer = self.ask("consume", servers, topic, count, f"{topic}-kafkajs", dict(given))
+        return [self._record(*fields) for fields in answer]
 
     @staticmethod
     def _listed(record: Record) -> list[object]:
@@ -237,7 +252,7 @@ class KafkaJs:
     def _record(key: str, value: str, headers: list[tuple[str, str]]) -> Record:
         return Record(b64decode(key), b64decode(value), tuple((name, b64decode(text)) for name, text in headers))
 
-    def _ask(self, what: str, *words: object) -> Any:
+    def ask(self, what: str, *words: object) -> Any:
         """The answer of the process to one request; it ends when it fails, with what is wrong on its standard error."""
         if self._node is None:
             command = ["node", str(Path(__file__).parent / "kafkajs_client.cjs")]
@@ -271,17 +286,17 @@ class KafkaJs:
 class Pylog:
     """pylog's own client, which speaks the same protocol."""
 
-    def produce(self, servers: str, topic: str, records: Sequence[Record], codec: str) -> None:
+    def produce(self, servers: str, topic: str, records: Sequence[Record], codec: str, given: Given = NONE) -> None:
         from pylog_spark.client import Producer
 
-        with Producer(servers, topic, {"compression.type": codec}) as producer:
+        with Producer(servers, topic, {"compression.type": codec, **given}) as producer:
             for record in records:
                 producer.send(record.value, record.key, partition=0, headers=record.headers)
 
-    def consume(self, servers: str, topic: str, count: int) -> list[Record]:
+    def consume(self, servers: str, topic: str, count: int, given: Given = NONE) -> list[Record]:
         from pylog_spark.client import Consumer
 
-        with Consumer(servers, topic, partitions=[0], start="earliest", follow=False) as consumer:
+        with Consumer(servers, topic, partitions=[0], start="earliest", follow=False, config=given) as consumer:
             records = list(consumer)
         assert [record.offset for record in records] == list(range(count))
         return [Record(record.key or b"", record.value or b"", tuple(record.headers)) for record in records]

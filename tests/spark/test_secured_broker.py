@@ -6,21 +6,20 @@ from typing import Any
 
 import pytest
 
-from pylog_spark.client import Admin
 from pylog_spark.results.security import AclBinding
-from pylog_spark.testing import LocalBroker
+from tests.harness.secured_broker import GUESS, PASSWORD, WAYS, Entry, Place, principal_of, secured_broker
+from tests.interop.secured_clients import java_settings, token_url
 
 pytestmark = [pytest.mark.peers, pytest.mark.slow]
 
-PASSWORD = "swordfish"  # of a broker of this file alone
-MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
-LISTENERS = {"ADMIN": "SASL_SSL", "LOGIN": "SASL_SSL", "MUTUAL": "SSL"}
-SETTINGS = {
-    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-    "listener.name.mutual.ssl.client.auth": "required",
-}
 ROWS = 500
-
+SOURCES = ("kafka", "pylog")
+CLIENT_VALIDATOR = "org.apache.kafka.common.security.oauthbearer.ClientJwtValidator"
+AUTHENTICATION = {"kafka": "S(as|s)lAuthenticationException", "pylog": "PYLOG_AUTHENTICATION"}
+#: Spark's connector asks again and again, even who is refused.
+AT_ONCE = {"fetchOffset.retryIntervalMs": "1"}
+#: The ways by which streams come, too; by the others batches do.
+STREAMED = ("SCRAM-SHA-512", "SSL mutual")
 
 #: What docs/security-clients.md says that a job needs: kind, name, how the name counts, operations.
 RIGHTS = [
@@ -43,37 +42,34 @@ def allowed(principal: str) -> list[AclBinding]:
     ]
 
 
+def topic_of(way: str, source: str) -> str:
+    """A topic of one job; there is another one for its copy."""
+    return f"jobs-{way.replace(' ', '-')}-{source}"
+
+
 @pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalBroker]:
-    """A broker whose administrator has made the user ``spark``, and topics."""
-    folder = tmp_path_factory.mktemp("secured")
-    with LocalBroker(folder / "data", tls=True, sasl="SCRAM-SHA-512", listeners=LISTENERS, **SETTINGS) as running:
-        with Admin(running.bootstrap_servers, running.security_settings) as admin:
-            made = [admin.set_user_scram_credential("spark", PASSWORD)]
-            made += admin.create_acls([*allowed("User:spark"), *allowed("User:CN=client")])
+def place(tmp_path_factory: pytest.TempPathFactory, spark: Any) -> Iterator[Place]:
+    """A broker whose administrator has made topics, and let all who come do what a job needs."""
+    with secured_broker(tmp_path_factory.mktemp("secured")) as running:
+        with running.admin() as admin:
+            made = admin.create_acls([acl for principal in {*map(principal_of, WAYS)} for acl in allowed(principal)])
             assert {result.error for result in made} == {None}
-            for way in ("login", "mutual"):
-                for source in ("kafka", "pylog"):
-                    for topic in (f"jobs-{way}-{source}", f"jobs-{way}-{source}-copy"):
-                        assert admin.create_topic(topic, 2).error is None
-            assert admin.create_topic("other", 1).error is None
+            copied = [f"{topic_of(way, source)}-copy" for way in STREAMED for source in SOURCES]
+            for topic in (*(topic_of(way, source) for way in WAYS for source in SOURCES), *copied, "other"):
+                assert admin.create_topic(topic, 2).error is None
+        # Java asks nobody for tokens whom the process as a whole does not allow.
+        urls = [token_url(entry("OAUTHBEARER")) for entry in (running.entry, running.wrong_entry)]
+        spark.sparkContext._jvm.System.setProperty("org.apache.kafka.sasl.oauthbearer.allowed.urls", ",".join(urls))
         yield running
 
 
-def options(broker: LocalBroker, way: str, *, password: str = PASSWORD) -> dict[str, str]:
+def options(entry: Entry) -> dict[str, str]:
     """The options that both sources understand."""
-    assert broker.certificates is not None
-    trusted = {"kafka.ssl.truststore.type": "PEM", "kafka.ssl.truststore.location": broker.certificates.ca}
-    if way == "mutual":
-        own = {f"kafka.{name}": text for name, text in broker.certificates.client_settings("client").items()}
-        return {**own, "kafka.bootstrap.servers": broker.address_of("MUTUAL")}
-    return {
-        **trusted,
-        "kafka.bootstrap.servers": broker.address_of("LOGIN"),
-        "kafka.security.protocol": "SASL_SSL",
-        "kafka.sasl.mechanism": "SCRAM-SHA-512",
-        "kafka.sasl.jaas.config": f'{MODULE} required username="spark" password="{password}";',
-    }
+    settings = {"bootstrap.servers": entry.servers, "https.ca.location": entry.ca, **java_settings(entry)}
+    if entry.tokens is not None:
+        # The one that Kafka takes by itself needs jose4j, which Spark and its connector do not bring.
+        settings["sasl.oauthbearer.jwt.validator.class"] = CLIENT_VALIDATOR
+    return {f"kafka.{name}": text for name, text in settings.items()}
 
 
 def test_the_page_names_each_of_these_rights() -> None:
@@ -84,15 +80,26 @@ def test_the_page_names_each_of_these_rights() -> None:
         assert all(operation in described for operation in operations), (kind, name)
 
 
-@pytest.mark.parametrize("way", ["login", "mutual"])
-@pytest.mark.parametrize("source", ["kafka", "pylog"])
-def test_batches_and_streams_go_round(spark: Any, broker: LocalBroker, source: str, way: str, tmp_path: Path) -> None:
-    given, topic = options(broker, way), f"jobs-{way}-{source}"
+def goes_round(spark: Any, source: str, given: dict[str, str], topic: str) -> None:
+    """A batch is written, and read."""
     frame = spark.range(ROWS).selectExpr("CAST(id AS STRING) AS key", "repeat(CAST(id AS STRING), 100) AS value")
     frame.write.format(source).options(**given, topic=topic).mode("append").save()
     read = spark.read.format(source).options(**given, subscribe=topic).load()
     assert read.selectExpr("CAST(key AS STRING) AS key", "CAST(value AS STRING) AS value").exceptAll(frame).isEmpty()
     assert read.count() == ROWS
+
+
+@pytest.mark.parametrize("way", [way for way in WAYS if way not in STREAMED])
+@pytest.mark.parametrize("source", SOURCES)
+def test_batches_go_round(spark: Any, place: Place, source: str, way: str) -> None:
+    goes_round(spark, source, options(place.entry(way)), topic_of(way, source))
+
+
+@pytest.mark.parametrize("way", STREAMED)
+@pytest.mark.parametrize("source", SOURCES)
+def test_batches_and_streams_go_round(spark: Any, place: Place, source: str, way: str, tmp_path: Path) -> None:
+    given, topic = options(place.entry(way)), topic_of(way, source)
+    goes_round(spark, source, given, topic)
     stream = spark.readStream.format(source).options(**given, subscribe=topic, startingOffsets="earliest").load()
     query = (
         stream.select("key", "value").writeStream.format(source).options(**given, topic=f"{topic}-copy")
@@ -102,15 +109,18 @@ def test_batches_and_streams_go_round(spark: Any, broker: LocalBroker, source: s
     assert spark.read.format(source).options(**given, subscribe=f"{topic}-copy").load().count() == ROWS
 
 
-@pytest.mark.parametrize("source", ["kafka", "pylog"])
-def test_a_topic_without_rights_is_refused_to_both(spark: Any, broker: LocalBroker, source: str) -> None:
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_topic_without_rights_is_refused_to_both(spark: Any, place: Place, source: str) -> None:
+    given = {**options(place.entry("SCRAM-SHA-512")), **AT_ONCE}
     with pytest.raises(Exception, match=r"(?i)(not authorized|not allowed|authoriz)"):
-        spark.read.format(source).options(**options(broker, "login"), subscribe="other").load().count()
+        spark.read.format(source).options(**given, subscribe="other").load().count()
 
 
-@pytest.mark.parametrize("source", ["kafka", "pylog"])
-def test_a_wrong_password_is_refused_to_both(spark: Any, broker: LocalBroker, source: str) -> None:
-    given = options(broker, "login", password="wr0ng")
-    with pytest.raises(Exception, match=r"(?i)(authentication|PYLOG_AUTHENTICATION)") as caught:
-        spark.read.format(source).options(**given, subscribe="jobs-login-kafka").load().count()
-    assert "wr0ng" not in str(caught.value)
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_wrong_proof_is_refused_to_both(spark: Any, place: Place, source: str, way: str) -> None:
+    given = {**options(place.wrong_entry(way)), **AT_ONCE}
+    with pytest.raises(Exception, match=AUTHENTICATION[source]) as caught:
+        spark.read.format(source).options(**given, subscribe=topic_of(way, source)).load().count()
+    assert GUESS not in str(caught.value)
+    assert PASSWORD not in str(caught.value)
