@@ -55,6 +55,26 @@ impl Call {
         self.set_aside_where(items, |item| !self.may(row, name(item)))
     }
 
+    /// Takes out of `items` those that do not pass the `check`, with its error.
+    pub fn set_aside_with<T>(
+        &self,
+        items: &mut Vec<T>,
+        check: impl Fn(&T) -> Result<(), ErrorCode>,
+    ) -> Vec<(T, ErrorCode)> {
+        if !self.is_guarded() {
+            return Vec::new();
+        }
+        let (mut aside, mut left) = (Vec::new(), Vec::with_capacity(items.len()));
+        for item in items.drain(..) {
+            match check(&item) {
+                Ok(()) => left.push(item),
+                Err(error) => aside.push((item, error)),
+            }
+        }
+        *items = left;
+        aside
+    }
+
     /// Takes out of `items` those that are `refused`.
     pub fn set_aside_where<T>(&self, items: &mut Vec<T>, refused: impl FnMut(&T) -> bool) -> Vec<T> {
         if !self.is_guarded() {

@@ -11,7 +11,7 @@ use crate::authorization::table::{
     ADD_PARTITIONS_TO_TXN_CLUSTER, ADD_PARTITIONS_TO_TXN_TOPIC, ADD_PARTITIONS_TO_TXN_TRANSACTION,
 };
 use crate::call::{Call, Outcome, Reply};
-use crate::coordinators::Waiting;
+use crate::coordinators::{GROUPS_TOPIC, SHARES_TOPIC, TRANSACTIONS_TOPIC, Waiting};
 use crate::state::topics::MetadataImage;
 use pylog_coordinator::transaction::{TransactionVersion, TxnReply};
 use pylog_storage::TopicPartition;
@@ -103,7 +103,7 @@ fn refused(
     transaction: &AddPartitionsToTxnTransaction,
     partitions: &[TopicPartition],
 ) -> Option<Result<TxnReply, ErrorCode>> {
-    let denied = match denied(call, image, transaction) {
+    let denied = match denied(call, transaction) {
         Ok(denied) => denied,
         Err(error) => return Some(Err(error)),
     };
@@ -120,20 +120,20 @@ fn refused(
     (!adds_all).then_some(Ok(TxnReply::AddPartitions(answers)))
 }
 
-/// The topics that the client may not write to, internal ones among them. Other brokers have been asked for their right already.
+/// The topics that the client may not write to. Internal ones are nobody's, also without an authorizer, as in Kafka. Other brokers have been
+/// asked for their right already.
 ///
 /// # Errors
 /// The client may not use the transactional id.
 fn denied<'a>(
     call: &Call,
-    image: &MetadataImage,
     transaction: &'a AddPartitionsToTxnTransaction,
 ) -> Result<HashSet<&'a str>, ErrorCode> {
-    if call.version >= BATCHED_FROM || !call.is_guarded() {
+    if call.version >= BATCHED_FROM {
         return Ok(HashSet::new());
     }
     call.check(&ADD_PARTITIONS_TO_TXN_TRANSACTION, &transaction.transactional_id)?;
-    let is_internal = |name: &str| image.named(name).is_some_and(|topic| topic.internal);
+    let is_internal = |name: &str| [GROUPS_TOPIC, SHARES_TOPIC, TRANSACTIONS_TOPIC].contains(&name);
     let names = transaction.topics.iter().map(|topic| topic.name.as_str());
     Ok(names.filter(|name| is_internal(name) || !call.may(&ADD_PARTITIONS_TO_TXN_TOPIC, name)).collect())
 }

@@ -19,6 +19,7 @@ use crate::decide::{Kind, ask};
 use crate::state::topics::{MetadataImage, Partition, Topic};
 use pylog_log::loggers::REQUEST;
 use pylog_log::warn;
+use pylog_security::acl::{CLUSTER_NAME, Operation, ResourceType};
 use pylog_storage::MAX_TOPIC_NAME_LEN;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::metadata::{
@@ -43,8 +44,12 @@ pub fn handle(call: Call, mut request: MetadataRequest) -> Outcome {
         request.topics = None;
     }
     let image = call.shared.topics.now();
-    let refused = refused(&call, &mut request, &image);
-    if forwarded_metadata::is_needed(&call) {
+    let forwards = forwarded_metadata::is_needed(&call);
+    // A topic that this broker does not know may be there all the same while it has no lease.
+    let creates =
+        request.allow_auto_topic_creation && call.shared.settings.auto_create_topics_enable && !forwards;
+    let refused = refused(&call, &mut request, &image, creates);
+    if forwards {
         return Outcome::later(async move { forwarded(&call, request, refused).await });
     }
     let missing = missing(&call, &request, &image);
@@ -79,7 +84,10 @@ async fn forwarded(call: &Call, request: MetadataRequest, refused: Vec<MetadataR
     let mut asked = request.clone();
     // Another broker creates topics for this one, whoever its client is; it may know of fewer topics.
     let mut names = asked.topics.iter().flatten().filter_map(|topic| topic.name.as_deref());
-    asked.allow_auto_topic_creation &= names.all(|name| may_create(call, name));
+    // Nothing is refused here, so nothing is logged: most of these topics are there.
+    let creates = |resource| call.could(Operation::Create, resource);
+    asked.allow_auto_topic_creation &= creates((ResourceType::Cluster, CLUSTER_NAME))
+        || names.all(|name| creates((ResourceType::Topic, name)));
     match forwarded_metadata::ask(call, asked, |answer| answer.error_code == ErrorCode::None.code()).await {
         ForwardedAnswer::Known(mut answer) => {
             if !forwarded_metadata::is_over_inter_broker_listener(call) {
@@ -119,8 +127,12 @@ fn visible(
 }
 
 /// Takes out the topics that the client may not know of, and those that would be created and that it may not create; answers them.
-fn refused(call: &Call, request: &mut MetadataRequest, image: &MetadataImage) -> Vec<MetadataResponseTopic> {
-    let creates = request.allow_auto_topic_creation && call.shared.settings.auto_create_topics_enable;
+fn refused(
+    call: &Call,
+    request: &mut MetadataRequest,
+    image: &MetadataImage,
+    creates: bool,
+) -> Vec<MetadataResponseTopic> {
     let Some(topics) = &mut request.topics else { return Vec::new() };
     let topics = call.set_aside_where(topics, |asked| {
         let known = match &asked.name {

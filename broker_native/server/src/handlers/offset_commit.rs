@@ -3,7 +3,7 @@
 //! Version 5 has no time after which offsets are forgotten any more (KIP-211); 6 has the leader's epoch (KIP-320); 7 static
 //! members (KIP-345); 9 is for members of KIP-848 too; 10 names topics by id (KIP-848).
 use super::common::group_call::{answer, error_of};
-use super::common::lookup::may_topic;
+use super::common::lookup::check_topic;
 use crate::authorization::table::{OFFSET_COMMIT_GROUP, OFFSET_COMMIT_TOPIC};
 use crate::call::{Call, Outcome};
 use pylog_coordinator::group::{GroupReply, GroupRequest};
@@ -18,10 +18,13 @@ pub fn handle(call: Call, mut request: OffsetCommitRequest) -> Outcome {
         let response = error_response(blank_response(&request.topics), error.code());
         return Outcome::Now(call.answer(&response));
     }
-    let refused = call.set_aside_where(&mut request.topics, |topic| {
-        !may_topic(&call, &OFFSET_COMMIT_TOPIC, &topic.name, &topic.topic_id)
+    let refused = call.set_aside_with(&mut request.topics, |topic| {
+        check_topic(&call, &OFFSET_COMMIT_TOPIC, &topic.name, &topic.topic_id)
     });
-    let refused = error_response(blank_response(&refused), OFFSET_COMMIT_TOPIC.error().code());
+    let refused = refused
+        .into_iter()
+        .flat_map(|(topic, error)| error_response(blank_response(&[topic]), error.code()).topics);
+    let refused = OffsetCommitResponse { topics: refused.collect(), ..Default::default() };
     if request.topics.is_empty() && !refused.topics.is_empty() {
         return Outcome::Now(call.answer(&refused));
     }

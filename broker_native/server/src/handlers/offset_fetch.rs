@@ -4,7 +4,7 @@
 //! transaction may still change, if asked to (KIP-447); 8 asks for several groups (KIP-709); 9 is for members of KIP-848 too;
 //! 10 names topics by id (KIP-848).
 use super::common::group_call::{answer_all, ask, error_of};
-use super::common::lookup::may_topic;
+use super::common::lookup::{check_topic, may_topic};
 use crate::authorization::table::{OFFSET_FETCH_ALL_TOPICS, OFFSET_FETCH_GROUP, OFFSET_FETCH_TOPIC};
 use crate::call::{Call, Outcome};
 use crate::coordinators::Waiting;
@@ -31,7 +31,7 @@ pub fn handle(call: Call, request: OffsetFetchRequest) -> Outcome {
         let blank = blank_response(&call, &group);
         let allowed = call.check(&OFFSET_FETCH_GROUP, &group.group_id);
         let refused = match (allowed, &mut group.topics) {
-            (Ok(()), Some(topics)) => refused(&call, topics),
+            (Ok(()), Some(topics)) => remove_denied(&call, topics),
             _ => Vec::new(),
         };
         shapes.push(Shape { blank, all: group.topics.is_none(), refused });
@@ -75,23 +75,23 @@ impl Shape {
 }
 
 /// Takes out the topics that the client may not describe, and answers them.
-fn refused(call: &Call, topics: &mut Vec<OffsetFetchRequestTopics>) -> Vec<OffsetFetchResponseTopics> {
-    let row = &OFFSET_FETCH_TOPIC;
-    let refused = call.set_aside_where(topics, |topic| !may_topic(call, row, &topic.name, &topic.topic_id));
-    let refused = refused.into_iter().map(|topic| OffsetFetchResponseTopics {
-        name: topic.name,
-        topic_id: topic.topic_id,
-        partitions: topic
-            .partition_indexes
-            .into_iter()
-            .map(|partition_index| OffsetFetchResponsePartitions {
-                partition_index,
-                committed_offset: -1,
-                committed_leader_epoch: -1,
-                metadata: Some(String::new()),
-                error_code: row.error().code(),
-            })
-            .collect(),
+fn remove_denied(call: &Call, topics: &mut Vec<OffsetFetchRequestTopics>) -> Vec<OffsetFetchResponseTopics> {
+    let check = |topic: &OffsetFetchRequestTopics| {
+        check_topic(call, &OFFSET_FETCH_TOPIC, &topic.name, &topic.topic_id)
+    };
+    let refused = call.set_aside_with(topics, check).into_iter().map(|(topic, error)| {
+        let partition = |partition_index| OffsetFetchResponsePartitions {
+            partition_index,
+            committed_offset: -1,
+            committed_leader_epoch: -1,
+            metadata: Some(String::new()),
+            error_code: error.code(),
+        };
+        OffsetFetchResponseTopics {
+            name: topic.name,
+            topic_id: topic.topic_id,
+            partitions: topic.partition_indexes.into_iter().map(partition).collect(),
+        }
     });
     refused.collect()
 }

@@ -5,7 +5,7 @@
 //! TRANSACTION_ABORTABLE, and from 5 on the group's partition is added by the coordinator (KIP-890); 6 names topics by id
 //! (KIP-1319).
 use super::common::group_call::{answer, error_of};
-use super::common::lookup::may_topic;
+use super::common::lookup::check_topic;
 use super::produce::verify::{MAX_QUESTIONS, in_words};
 use crate::authorization::table::{
     TXN_OFFSET_COMMIT_GROUP, TXN_OFFSET_COMMIT_TOPIC, TXN_OFFSET_COMMIT_TRANSACTION,
@@ -18,7 +18,7 @@ use pylog_storage::Verification;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::add_partitions_to_txn::{AddPartitionsToTxnTopic, AddPartitionsToTxnTransaction};
 use pylog_wire::messages::txn_offset_commit::{
-    TxnOffsetCommitResponsePartition, TxnOffsetCommitResponseTopic,
+    TxnOffsetCommitRequestTopic, TxnOffsetCommitResponsePartition, TxnOffsetCommitResponseTopic,
 };
 use pylog_wire::messages::{TxnOffsetCommitRequest, TxnOffsetCommitResponse};
 
@@ -44,7 +44,7 @@ pub fn handle(call: Call, mut request: TxnOffsetCommitRequest) -> Outcome {
         let response = error_response(blank_response(&request), error.code());
         return Outcome::Now(call.answer(&response));
     }
-    let refused = refused(&call, &mut request);
+    let refused = remove_denied(&call, &mut request);
     if request.topics.is_empty() && !refused.is_empty() {
         return Outcome::Now(call.answer(&TxnOffsetCommitResponse { topics: refused, ..Default::default() }));
     }
@@ -59,12 +59,15 @@ struct Asked {
 }
 
 /// Takes out the topics that the client may not read, and answers them.
-fn refused(call: &Call, request: &mut TxnOffsetCommitRequest) -> Vec<TxnOffsetCommitResponseTopic> {
-    let row = &TXN_OFFSET_COMMIT_TOPIC;
-    let topics = call
-        .set_aside_where(&mut request.topics, |topic| !may_topic(call, row, &topic.name, &topic.topic_id));
-    let refused = blank_response(&TxnOffsetCommitRequest { topics, ..Default::default() });
-    error_response(refused, row.error().code()).topics
+fn remove_denied(call: &Call, request: &mut TxnOffsetCommitRequest) -> Vec<TxnOffsetCommitResponseTopic> {
+    let check = |topic: &TxnOffsetCommitRequestTopic| {
+        check_topic(call, &TXN_OFFSET_COMMIT_TOPIC, &topic.name, &topic.topic_id)
+    };
+    let refused = call.set_aside_with(&mut request.topics, check).into_iter().flat_map(|(topic, error)| {
+        let blank = blank_response(&TxnOffsetCommitRequest { topics: vec![topic], ..Default::default() });
+        error_response(blank, error.code()).topics
+    });
+    refused.collect()
 }
 
 /// Asks the transaction's coordinator where it has to be asked, and then the group.

@@ -9,7 +9,7 @@ use pylog_wire::messages::produce::TopicProduceData;
 /// From this version on topics are named by id.
 pub const TOPIC_IDS_FROM: i16 = 13;
 
-/// The topic that a request means; `denied`: the client may not write to it.
+/// The topic that a request means; `refusal`: why the client may not write to it.
 ///
 /// # Errors
 /// `TOPIC_AUTHORIZATION_FAILED`, `UNKNOWN_TOPIC_ID`, `UNKNOWN_TOPIC_OR_PARTITION`.
@@ -17,10 +17,10 @@ pub fn find<'a>(
     call: &Call,
     topics: &'a MetadataImage,
     asked: &TopicProduceData,
-    denied: bool,
+    refusal: Option<ErrorCode>,
 ) -> Result<&'a Arc<Topic>, ErrorCode> {
-    if denied {
-        return Err(ErrorCode::TopicAuthorizationFailed);
+    if let Some(refusal) = refusal {
+        return Err(refusal);
     }
     if call.version >= TOPIC_IDS_FROM {
         return topics.with_id(&asked.topic_id).ok_or(ErrorCode::UnknownTopicId);

@@ -13,6 +13,7 @@ use crate::handlers::common::lookup::led;
 use pylog_record::BatchError;
 use pylog_record::validate::{OPENED_BYTES_MAX, ProduceInfo, validate_opening};
 use pylog_storage::PartitionLog;
+use pylog_wire::ErrorCode;
 use pylog_wire::messages::ProduceRequest;
 
 /// A request whose records have more bytes in all, opened, is a slow one.
@@ -24,8 +25,8 @@ pub struct Batches {
     pub request: ProduceRequest,
     /// Where they lie in the request's bytes.
     pub ranges: Vec<Option<Range<usize>>>,
-    /// For each topic whether the client may not write to it; empty where it may write to all.
-    pub denied: Vec<bool>,
+    /// For each topic why the client may not write to it; empty where nobody asks.
+    pub refusals: Vec<Option<ErrorCode>>,
     /// What was seen.
     pub looked: Vec<Looked>,
 }
@@ -54,7 +55,7 @@ impl Batches {
         let (mut ranges, mut left) = (self.ranges.iter(), Left { bytes: most });
         self.looked.clear();
         for (at, asked) in self.request.topic_data.iter().enumerate() {
-            let topic = find(call, &topics, asked, is_denied(&self.denied, at)).ok();
+            let topic = find(call, &topics, asked, refusal(&self.refusals, at)).ok();
             for data in &asked.partition_data {
                 let batch = ranges.next().cloned().flatten().and_then(|range| bytes.get(range));
                 let log = led(&call.shared, topic, data.index, -1).ok();
@@ -94,9 +95,9 @@ impl Left {
     }
 }
 
-/// Whether the client may not write to the topic at this place of the request.
-pub fn is_denied(denied: &[bool], at: usize) -> bool {
-    denied.get(at).copied().unwrap_or(false)
+/// Why the client may not write to the topic at this place of the request.
+pub fn refusal(refusals: &[Option<ErrorCode>], at: usize) -> Option<ErrorCode> {
+    refusals.get(at).copied().flatten()
 }
 
 /// Size of the largest batch that the log takes.

@@ -23,7 +23,7 @@ use tokio::sync::oneshot;
 use self::find::find;
 use self::keys::{record_errors, refuse_unkeyed};
 use self::leaders::{add_current_leaders, next_leader};
-use self::look::{AT_ONCE_BYTES, Batches, Looked, is_denied, max_bytes};
+use self::look::{AT_ONCE_BYTES, Batches, Looked, max_bytes, refusal};
 use self::verify::{CoordinatorQuestion, MAX_QUESTIONS, TransactionCheck, ask, unverified};
 use super::common::lookup::led;
 use crate::authorization::table::PRODUCE_TRANSACTION;
@@ -70,8 +70,8 @@ struct Done {
 /// Appends; answers as `acks` asks.
 pub fn handle(call: Call, mut request: ProduceRequest, frame: &mut Frame) -> Outcome {
     let ranges = release_records(&mut request, frame);
-    let denied = rights::denied(&call, &request);
-    let mut batches = Batches { request, ranges, denied, looked: Vec::new() };
+    let refusals = rights::refusals(&call, &request);
+    let mut batches = Batches { request, ranges, refusals, looked: Vec::new() };
     let (mut slow, mut is_denied) = (None, false);
     frame.edit(|bytes| {
         is_denied = rights::is_transaction_denied(&call, &batches, bytes);
@@ -154,12 +154,13 @@ fn in_transaction(call: Call, mut batches: Batches, frame: &mut Frame) -> Outcom
     })
 }
 
-/// The names of the request's topics that the client may write to.
+/// The names of the request's topics that the client may write to: no other enters its transaction.
 fn names(call: &Call, batches: &Batches) -> Vec<Option<String>> {
     let image = call.shared.topics.now();
     let name = |(at, asked)| {
-        let found = find(call, &image, asked, is_denied(&batches.denied, at));
-        found.ok().map(|topic| topic.name.clone())
+        let found = find(call, &image, asked, refusal(&batches.refusals, at)).ok();
+        let found = found.filter(|topic| rights::check_internal(call, topic).is_ok());
+        found.map(|topic| topic.name.clone())
     };
     batches.request.topic_data.iter().enumerate().map(name).collect()
 }
@@ -183,14 +184,14 @@ async fn answer_questions(
 
 /// Appends every batch of the request; `checks` are in their order, and empty outside of transactions.
 fn append_all(call: &Call, batches: &mut Batches, bytes: &mut [u8], checks: &[TransactionCheck]) -> Done {
-    let Batches { request, ranges, denied, looked } = batches;
+    let Batches { request, ranges, refusals, looked } = batches;
     let topics = call.shared.topics.now();
     let (mut ranges, mut checks, mut looked) = (ranges.iter(), checks.iter().copied(), looked.drain(..));
     let mut pending = Vec::new();
     let mut sentences = 0;
     let mut responses = Vec::with_capacity(request.topic_data.len());
     for (at, asked) in request.topic_data.iter().enumerate() {
-        let topic = find(call, &topics, asked, is_denied(denied, at));
+        let topic = find(call, &topics, asked, refusal(refusals, at));
         let mut partition_responses = Vec::with_capacity(asked.partition_data.len());
         for (place, data) in asked.partition_data.iter().enumerate() {
             let batch = ranges.next().cloned().flatten().and_then(|range| bytes.get_mut(range));

@@ -3,7 +3,7 @@ use super::look::Batches;
 use super::verify::transactional;
 use crate::authorization::table::{PRODUCE_INTERNAL, PRODUCE_TOPIC, PRODUCE_TRANSACTION};
 use crate::call::Call;
-use crate::handlers::common::lookup::may_topic;
+use crate::handlers::common::lookup::check_topic;
 use crate::state::topics::Topic;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::ProduceRequest;
@@ -11,13 +11,13 @@ use pylog_wire::messages::ProduceRequest;
 /// As in Kafka, a client with this name may write into internal topics.
 const ADMIN_CLIENT: &str = "__admin_client";
 
-/// For each topic of the request whether the client may not write to it; empty where it may write to all.
-pub fn denied(call: &Call, request: &ProduceRequest) -> Vec<bool> {
+/// For each topic of the request why the client may not write to it; empty where nobody asks.
+pub fn refusals(call: &Call, request: &ProduceRequest) -> Vec<Option<ErrorCode>> {
     if !call.is_guarded() {
         return Vec::new();
     }
     let topics = request.topic_data.iter();
-    topics.map(|topic| !may_topic(call, &PRODUCE_TOPIC, &topic.name, &topic.topic_id)).collect()
+    topics.map(|topic| check_topic(call, &PRODUCE_TOPIC, &topic.name, &topic.topic_id).err()).collect()
 }
 
 /// Whether the request has transactional records and is not in a transactional id's name that the client may use.

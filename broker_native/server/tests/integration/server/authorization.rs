@@ -1,4 +1,5 @@
 //! A broker with an authorizer: what clients without a right see, and what they do not.
+use pylog_record::{BatchBuilder, Codec};
 use pylog_security::acl::{AclBinding, Entry, Operation, Pattern, PatternType, Permission, ResourceType};
 use pylog_server::decide::{Kind, Question};
 use pylog_server::settings::Settings;
@@ -6,6 +7,7 @@ use pylog_wire::messages::create_acls::AclCreation;
 use pylog_wire::messages::create_topics::CreatableTopic;
 use pylog_wire::messages::delete_acls::DeleteAclsFilter;
 use pylog_wire::messages::metadata::MetadataRequestTopic;
+use pylog_wire::messages::produce::TopicProduceData;
 use pylog_wire::messages::*;
 use pylog_wire::{ErrorCode, message};
 use serde_json::{Value, json};
@@ -111,6 +113,49 @@ fn a_refused_write_leaves_no_record_and_a_request_is_refused_by_topic() {
     assert_eq!(answer.responses[1].partition_responses[0].log_start_offset, -1);
     assert!(values(&broker.client().fetch("secret", 0)).is_empty());
     assert_eq!(values(&broker.client().fetch("mine", 0)).len(), 1);
+}
+
+#[test]
+fn a_topic_that_is_applied_while_a_request_waits_is_not_written_to_without_a_right() {
+    let broker = with_authorizer(Settings { num_io_threads: 1, ..Settings::default() });
+    let (mine, secret) = (topic("mine", 1), topic("secret", 1));
+    broker.server.apply_topics(vec![mine.clone()]).unwrap();
+    broker.server.apply_acls(all_but(&[(Topic, "secret", Write)]));
+    let of = |spec: &pylog_server::cluster::spec::TopicSpec, batch: Vec<u8>| TopicProduceData {
+        topic_id: spec.topic_id,
+        name: String::new(),
+        ..produce_request("", 0, batch, 1).topic_data.remove(0)
+    };
+    // So much is opened by the only thread for slow requests, which is busy.
+    let large = "x".repeat(8 << 20);
+    let mut builder = BatchBuilder::new();
+    builder.append(0, None, Some(large.as_bytes()), &[]).unwrap();
+    let topic_data = vec![of(&mine, builder.finish(Codec::Zstd).unwrap()), of(&secret, batch(&["x"]))];
+    let request = ProduceRequest { acks: 1, timeout_ms: 10_000, topic_data, ..Default::default() };
+    let (go_on, waits) = std::sync::mpsc::channel::<()>();
+    let mut client = broker.client();
+    std::thread::scope(|scope| {
+        let (began, has_begun) = std::sync::mpsc::channel();
+        let shared = broker.server.shared();
+        scope.spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            let busy = move || {
+                began.send(()).unwrap();
+                waits.recv().unwrap();
+            };
+            runtime.block_on(shared.slow.run([127, 0, 0, 2].into(), busy)).unwrap();
+        });
+        has_begun.recv().unwrap();
+        client.send(&request, 13, 1);
+        broker.wait_for("requests", 1);
+        broker.server.apply_topics(vec![secret]).unwrap();
+        go_on.send(()).unwrap();
+    });
+    let (_, answer) = client.receive::<ProduceResponse>(13);
+    let errors: Vec<_> =
+        answer.responses.iter().map(|topic| topic.partition_responses[0].error_code).collect();
+    assert_eq!(errors, [0, ErrorCode::UnknownTopicId.code()]);
+    assert!(values(&broker.client().fetch("secret", 0)).is_empty());
 }
 
 #[test]

@@ -1,14 +1,19 @@
 //! What answers say about transactions that lie in a log.
 use pylog_record::control::Marker;
 use pylog_record::{BatchBuilder, Codec};
+use pylog_server::cluster::spec::TopicSpec;
 use pylog_storage::{AppendOptions, Clock, PartitionLog, SystemClock, TxnMarker};
 use pylog_wire::ErrorCode;
+use pylog_wire::messages::add_partitions_to_txn::AddPartitionsToTxnTopic;
 use pylog_wire::messages::describe_producers::{PartitionResponse, TopicRequest};
 use pylog_wire::messages::fetch::AbortedTransaction;
 use pylog_wire::messages::list_offsets::{ListOffsetsPartition, ListOffsetsTopic};
-use pylog_wire::messages::{DescribeProducersRequest, FetchRequest, ListOffsetsRequest};
+use pylog_wire::messages::{
+    AddPartitionsToTxnRequest, DescribeProducersRequest, DescribeTransactionsRequest, FetchRequest,
+    InitProducerIdRequest, ListOffsetsRequest, ProduceRequest,
+};
 
-use crate::server::support::{Broker, Client, fetch_request, only, topic, values};
+use crate::server::support::{Broker, Client, fetch_request, only, produce_request, topic, values};
 
 const READ_COMMITTED: i8 = 1;
 const LATEST: i64 = -1;
@@ -112,4 +117,56 @@ fn producers_of_a_partition_that_is_not_there_are_an_error() {
         assert_eq!(seen.error_code, expected.code(), "{name}");
         assert!(seen.error_message.is_some() && seen.active_producers.is_empty());
     }
+}
+
+#[test]
+fn an_internal_topic_enters_no_transaction_of_a_client() {
+    let broker = Broker::start();
+    let internal = |name| TopicSpec { internal: true, ..topic(name, 1) };
+    broker
+        .server
+        .apply_topics(vec![internal("__consumer_offsets"), internal("__transaction_state"), topic("t", 1)])
+        .unwrap();
+    let mut client = broker.client();
+    let init = InitProducerIdRequest {
+        transactional_id: Some("x".into()),
+        transaction_timeout_ms: 60_000,
+        ..Default::default()
+    };
+    let producer = loop {
+        let answer = client.call(&init, 4);
+        if answer.error_code == 0 {
+            break answer;
+        }
+        assert_eq!(answer.error_code, ErrorCode::CoordinatorLoadInProgress.code());
+    };
+    let added = |name: &str| AddPartitionsToTxnTopic { name: name.into(), partitions: vec![0] };
+    let add = AddPartitionsToTxnRequest {
+        v3_and_below_transactional_id: "x".into(),
+        v3_and_below_producer_id: producer.producer_id,
+        v3_and_below_producer_epoch: producer.producer_epoch,
+        v3_and_below_topics: vec![added("t"), added("__consumer_offsets"), added("__share_group_state")],
+        ..Default::default()
+    };
+    let answer = client.call(&add, 3);
+    let topics = answer.results_by_topic_v3_and_below.iter();
+    let errors: Vec<_> = topics.map(|topic| topic.results_by_partition[0].partition_error_code).collect();
+    let (refused, left) =
+        (ErrorCode::TopicAuthorizationFailed.code(), ErrorCode::OperationNotAttempted.code());
+    assert_eq!(errors, [left, refused, refused]);
+    let mut builder = BatchBuilder::new();
+    builder.set_producer(producer.producer_id, producer.producer_epoch, 0);
+    builder.set_transactional(true);
+    builder.append(now_ms(), Some(b"k"), Some(b"v"), &[]).unwrap();
+    let batch = builder.finish(Codec::None).unwrap();
+    let write = ProduceRequest {
+        transactional_id: Some("x".into()),
+        ..produce_request("__consumer_offsets", 0, batch, -1)
+    };
+    let answer = client.call(&write, 12);
+    let error = answer.responses[0].partition_responses[0].error_code;
+    assert_eq!(error, ErrorCode::InvalidTopicException.code());
+    let describe = DescribeTransactionsRequest { transactional_ids: vec!["x".into()] };
+    let state = client.call(&describe, 0).transaction_states.remove(0);
+    assert_eq!((state.transaction_state.as_str(), state.topics.len()), ("Empty", 0));
 }
