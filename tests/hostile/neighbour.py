@@ -7,6 +7,10 @@ send so much that a thread beside them would wait for Python and not for the bro
 What an answer takes is counted without the time for which other processes had the processors: of a second in which half of them was
 another one's, half a second counts. On a machine that does nothing else it is the time on the wall, which is noted as well.
 
+`SteadyNeighbour` and `SteadyNeighbourProcess` come over TLS, log in by SCRAM-SHA-512, and count: `lap` gives the answers since the last one, and
+the time. They and the broker have one processor for themselves, and a `ProcessorClock`: what another process takes of it is not counted, and what the
+broker does for others is. It is read at each lap only; reading it takes longer than an answer.
+
 Its records are numbered, from 0 on, and no other producer writes to its topic meanwhile: its first record has the number 0, the next one the
 number 1 and so on, and all below `Neighbour.count` were acknowledged.
 """
@@ -21,9 +25,10 @@ import threading
 import time
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from pylog_spark.testing import LocalBroker
 from tests.hostile.batches import (
@@ -34,14 +39,14 @@ from tests.hostile.batches import (
     produce_request,
     produced_offset,
 )
+from tests.hostile.logins import Client, Login, context, encrypted
 from tests.peers.probe import read_exactly
 
 _DEADLINE_S = 120.0
-
-
+_CPUCLOCK_SCHED = 2
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 #: Of the fields of ``cpu`` in /proc/stat, which begin with user, nice, system, idle, iowait, irq, softirq, steal.
-_USED = (0, 1, 2, 5, 6, 7)
+_USED, _IDLE = (0, 1, 2, 5, 6, 7), (3, 4)
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,20 @@ class Address:
     host: str
     port: int
     pid: int
+
+
+@dataclass(frozen=True)
+class Lap:
+    """What a client did in some time, which is counted by its clock, and on the wall."""
+
+    answers: int
+    counted_s: float
+    wall_s: float
+
+    @property
+    def rate(self) -> float:
+        """Answers in a second that is counted."""
+        return self.answers / self.counted_s
 
 
 class Clock:
@@ -74,6 +93,31 @@ class Clock:
         own = (stat.read_text().rpartition(")")[2].split() for stat in self._own)
         used -= sum(int(fields[11]) + int(fields[12]) for fields in own)
         return time.perf_counter() - used * _TICK_S / self._processors
+
+
+class ProcessorClock:
+    """The time that some processes work, which have one processor for themselves, and the time in which it has nothing to do. When they
+    leave it nothing to do the ticks do not matter.
+
+    Parameters
+    ----------
+    pids : iterable of int
+        Those whose work counts. All run on that processor.
+    processor : int
+        Its number.
+    """
+
+    def __init__(self, pids: Iterable[int], processor: int) -> None:
+        # The numbers by which Linux knows the clocks of other processes.
+        self._own = [~pid << 3 | _CPUCLOCK_SCHED for pid in pids]
+        self._processor = f"cpu{processor}"
+
+    def read(self) -> float:
+        """Seconds from some moment on."""
+        lines = (line.split() for line in Path("/proc/stat").read_text().splitlines())
+        fields = next(line for line in lines if line[0] == self._processor)[1:]
+        idle = sum(int(fields[field]) for field in _IDLE) * _TICK_S
+        return idle + sum(map(time.clock_gettime, self._own))
 
 
 class Neighbour:
@@ -115,8 +159,11 @@ class Neighbour:
         if self._work is not None and error is None:
             self._work.result()
 
+    def _opened(self) -> socket.socket:
+        return socket.create_connection(self._address, timeout=_DEADLINE_S)
+
     def _serve_itself(self) -> None:
-        with socket.create_connection(self._address, timeout=_DEADLINE_S) as sock:
+        with self._opened() as sock:
             while not self._over.is_set() or self.count == 0:
                 self._once(sock)
 
@@ -145,6 +192,49 @@ class Neighbour:
             # A request without an answer counts for the time of the wait.
             self.slowest_s = max(self.slowest_s, self._clock.read() - begun)
             self.slowest_wall_s = max(self.slowest_wall_s, time.perf_counter() - begun_wall)
+
+
+class SteadyNeighbour(Neighbour):
+    """As `Neighbour`, over TLS and behind a login, on one processor together with the broker; of answers only the wall's time is known.
+
+    Attributes
+    ----------
+    answers : int
+        How many answers it has had.
+    """
+
+    def __init__(self, broker: Address, topic: str, login: Login, processor: int) -> None:
+        super().__init__(broker, topic)
+        self.answers = 0
+        self._login = login
+        self._processor_clock = ProcessorClock({broker.pid, os.getpid()}, processor)
+        self._last = (0, self._processor_clock.read(), time.perf_counter())
+
+    def lap(self) -> Lap:
+        """What there was since the last lap, or since it began. Raises what has ended it."""
+        if self._work is not None and self._work.done():
+            self._work.result()
+        now = (self.answers, self._processor_clock.read(), time.perf_counter())
+        lap = Lap(*(new - old for new, old in zip(now, self._last, strict=True)))
+        self._last = now
+        return lap
+
+    def _opened(self) -> socket.socket:
+        client = Client(encrypted(f"{self._address[0]}:{self._address[1]}", context(self._login.ca)))
+        code, sentence = client.log_in(self._login.user, self._login.password)
+        if code != 0:
+            raise AssertionError(f"the honest client could not log in: error {code}, {sentence}")
+        client.socket.settimeout(_DEADLINE_S)
+        return client.socket
+
+    def _ask(self, sock: socket.socket, request: bytes) -> bytes:
+        begun = time.perf_counter()
+        sock.sendall(request)
+        (size,) = struct.unpack(">i", read_exactly(sock, 4))
+        answer = read_exactly(sock, size)
+        self.answers += 1
+        self.slowest_wall_s = max(self.slowest_wall_s, time.perf_counter() - begun)
+        return answer
 
 
 class NeighbourProcess:
@@ -179,6 +269,63 @@ class NeighbourProcess:
             assert seen["error"] is None, seen["error"]
 
 
+class SteadyNeighbourProcess:
+    """As `SteadyNeighbour`, in a process of its own, which runs on that processor."""
+
+    def __init__(self, broker: Address, topic: str, login: Login, processor: int) -> None:
+        self.slowest_wall_s = 0.0
+        command = [sys.executable, "-m", "tests.hostile.neighbour", "--steady"]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        # Not as an argument, which every user of the machine can read: there is a password among it.
+        self._say({"broker": asdict(broker), "topic": topic, "login": asdict(login), "processor": processor})
+
+    @property
+    def pid(self) -> int:
+        """Which process it is."""
+        return self._process.pid
+
+    def lap(self) -> Lap:
+        """As `SteadyNeighbour.lap`."""
+        answered = self._say("lap")
+        assert "error" not in answered, answered["error"]
+        return Lap(**answered)
+
+    def _say(self, said: object) -> dict[str, Any]:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(said) + "\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        assert line, "the honest client came to an end"
+        answered: dict[str, Any] = json.loads(line)
+        return answered
+
+    def __enter__(self) -> "SteadyNeighbourProcess":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        result, _ = self._process.communicate("", timeout=2 * _DEADLINE_S)
+        assert self._process.returncode == 0, "the honest client came to an end"
+        self.slowest_wall_s = json.loads(result)["slowest_wall_s"]
+
+
+def steady() -> None:
+    """Serve a `SteadyNeighbourProcess`: one line of the standard input, one answer, until it ends."""
+    told = json.loads(sys.stdin.readline())
+    os.sched_setaffinity(0, {told["processor"]})
+    neighbour = SteadyNeighbour(Address(**told["broker"]), told["topic"], Login(**told["login"]), told["processor"])
+    try:
+        with neighbour:
+            print(json.dumps({}), flush=True)
+            for _ in sys.stdin:
+                print(json.dumps(asdict(neighbour.lap())), flush=True)
+    except (AssertionError, OSError) as error:
+        print(json.dumps({"error": f"the honest client came to an end: {error!r}"}), flush=True)
+    print(json.dumps({"slowest_wall_s": neighbour.slowest_wall_s}))
+
+
 def main(host: str, port: str, topic: str, pid: str, attacker: str) -> None:
     """Produce and fetch until the standard input ends; say how long the slowest one took, and what went wrong."""
     neighbour, wrong = Neighbour(Address(host, int(port), int(pid)), topic, attacker=int(attacker)), None
@@ -193,4 +340,4 @@ def main(host: str, port: str, topic: str, pid: str, attacker: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    steady() if sys.argv[1:] == ["--steady"] else main(*sys.argv[1:])
