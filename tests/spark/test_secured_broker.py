@@ -1,11 +1,13 @@
 """Spark at a pylog broker behind TLS, logins and ACLs: Spark's own Kafka connector with the options of its jobs, and pylog's source."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pylog_spark.client import Consumer
 from pylog_spark.results.security import AclBinding
 from tests.harness.secured_broker import GUESS, PASSWORD, WAYS, Entry, Place, principal_of, secured_broker
 from tests.interop.secured_clients import java_settings, token_url
@@ -28,8 +30,8 @@ RIGHTS = [
     ("GROUP", "spark-kafka-", "PREFIXED", ("READ",)),
     # pylog, to write exactly once.
     ("TOPIC", "__pylog_sink", "LITERAL", ("CREATE", "READ", "WRITE")),
-    ("TRANSACTIONAL_ID", "pylog-sink.", "PREFIXED", ("WRITE",)),
-    ("TRANSACTIONAL_ID", "pylog-once.", "PREFIXED", ("WRITE",)),
+    ("TRANSACTIONAL_ID", "pylog-sink.", "PREFIXED", ("WRITE", "TWO_PHASE_COMMIT")),
+    ("TRANSACTIONAL_ID", "pylog-once.", "PREFIXED", ("WRITE", "TWO_PHASE_COMMIT")),
 ]
 
 
@@ -107,6 +109,17 @@ def test_batches_and_streams_go_round(spark: Any, place: Place, source: str, way
     )  # fmt: skip
     query.awaitTermination()
     assert spark.read.format(source).options(**given, subscribe=f"{topic}-copy").load().count() == ROWS
+
+
+def test_what_a_job_writes_with_these_rights_is_prepared_so_that_no_broker_ends_it(place: Place) -> None:
+    entry = place.entry("SCRAM-SHA-512")
+    with Consumer(
+        entry.servers, "__pylog_sink", start="earliest", follow=False, config=java_settings(entry)
+    ) as decided:
+        decisions = [json.loads(record.value) for record in decided if record.value]
+    # Those of the batches and streams before.
+    assert {decision["kind"] for decision in decisions} == {"once", "stream"}
+    assert all(decision["prepared"] for decision in decisions)
 
 
 @pytest.mark.parametrize("source", SOURCES)
