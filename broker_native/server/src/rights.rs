@@ -1,6 +1,6 @@
 //! What handlers ask about the rights of a request's client ([`authorization`](crate::authorization)).
-use crate::authorization::Who;
 use crate::authorization::table::Row;
+use crate::authorization::{Authorizer, Who};
 use crate::call::Call;
 use pylog_security::acl::{CLUSTER_NAME, Operation, ResourceType};
 use pylog_wire::ErrorCode;
@@ -9,6 +9,11 @@ impl Call {
     /// Whether somebody decides who may do what. Without it nothing needs to be asked.
     pub fn is_guarded(&self) -> bool {
         self.shared.authorizer.is_some()
+    }
+
+    /// Another number after every change of what clients may do. Read before a right is asked for, it says whether the answer still holds.
+    pub fn rights_version(&self) -> u64 {
+        self.shared.authorizer.as_ref().map_or(0, Authorizer::version)
     }
 
     /// Whether the client has the right of `row` on the resource called `name`. A denial is written to the log where the row says so.

@@ -12,6 +12,7 @@ mod tests;
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::RwLock;
 
@@ -27,6 +28,8 @@ use pylog_security::principal::{NoPrincipal, Principal};
 #[derive(Debug)]
 pub struct Authorizer {
     policy: RwLock<Policy>,
+    /// How often it was exchanged.
+    version: AtomicU64,
 }
 
 impl Authorizer {
@@ -40,7 +43,7 @@ impl Authorizer {
         }
         let super_users = super_users(&settings.super_users)?;
         let policy = Policy::new(super_users, settings.allow_everyone_if_no_acl_found);
-        Ok(Some(Self { policy: RwLock::new(policy) }))
+        Ok(Some(Self { policy: RwLock::new(policy), version: AtomicU64::new(0) }))
     }
 
     /// Exchanges all ACLs.
@@ -49,6 +52,13 @@ impl Authorizer {
         let rules = Arc::new(Rules::new(acls));
         let policy = self.policy.read().with(rules);
         *self.policy.write() = policy;
+        // Afterwards: who has seen this version has seen these ACLs, or newer ones.
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    /// Another number after every change of the ACLs.
+    pub fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
     }
 
     /// The ACLs.

@@ -36,8 +36,8 @@ pub struct WantedPartitions {
     pub throttle: Duration,
     /// Who sent the request.
     pub reader: FetchReader,
-    /// Version of the image in which the partitions were looked up.
-    version: u64,
+    /// Versions of the image in which the partitions were looked up, and of the rights.
+    version: (u64, u64),
     min_bytes: usize,
     max_bytes: usize,
 }
@@ -85,9 +85,9 @@ impl WantedPartitions {
         self.throttle = self.max_wait.min(THROTTLE_MAX);
     }
 
-    /// Looks the partitions up once more when something was applied meanwhile; whether that was so.
+    /// Looks the partitions up once more when topics or rights have changed meanwhile; whether that was so.
     pub fn look_again(&mut self, call: &Call) -> bool {
-        if call.shared.topics.now().version() == self.version {
+        if (call.shared.topics.now().version(), call.rights_version()) == self.version {
             return false;
         }
         (self.version, self.found) = look_up(call, &self.asked, &self.reader);
@@ -119,8 +119,9 @@ impl WantedPartitions {
 
 type LookedUp = Vec<Result<Found, Box<PartitionData>>>;
 
-/// The image's version, and the partitions in it.
-fn look_up(call: &Call, asked: &[AskedPartition], reader: &FetchReader) -> (u64, LookedUp) {
+/// The versions of the image and of the rights, and the partitions that are found by them.
+fn look_up(call: &Call, asked: &[AskedPartition], reader: &FetchReader) -> ((u64, u64), LookedUp) {
+    let rights_version = call.rights_version();
     let image = call.shared.topics.now();
     let mut last: Option<(&TopicKey, Asked)> = None;
     let mut found = Vec::with_capacity(asked.len());
@@ -132,7 +133,7 @@ fn look_up(call: &Call, asked: &[AskedPartition], reader: &FetchReader) -> (u64,
         last = Some((&partition.topic, topic));
         found.push(find(call, topic, partition, reader));
     }
-    (image.version(), found)
+    ((image.version(), rights_version), found)
 }
 
 /// The topic, where there is one; an error where it may not be read.

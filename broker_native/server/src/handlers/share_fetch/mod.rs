@@ -96,15 +96,19 @@ pub fn handle(call: Call, mut request: ShareFetchRequest) -> Outcome {
             reply(&call, &session, taken, Polled::default()).await
         });
     }
-    let partitions = readable(&call, partitions, &mut missing);
-    let wanted = wanted(&call, &request, &session, partitions).filter(|_| may_use_more(&call));
+    let wanted = wanted(&call, &request, &session, partitions, &mut missing);
     Outcome::later(async move {
-        let mut polled = match wanted {
+        let polled = match wanted.filter(|_| may_use_more(&call)) {
             Some(wanted) => long_poll(&call, wanted, &request, missing.is_empty()).await,
-            None => Polled::default(),
+            None => Ok(Polled::default()),
         };
-        polled.found.extend(missing);
-        reply(&call, &session, taken, polled).await
+        match polled {
+            Ok(mut polled) => {
+                polled.found.extend(missing);
+                reply(&call, &session, taken, polled).await
+            }
+            Err(error) => call.answer(&refused(error, error.sentence())),
+        }
     })
 }
 
@@ -182,18 +186,22 @@ fn forgotten(request: &ShareFetchRequest) -> Vec<TopicIdPartition> {
     topics.flat_map(|topic| topic.partitions.iter().map(|number| (topic.topic_id, *number))).collect()
 }
 
-/// What is to be read; nothing for a request that only acknowledges.
+/// What is to be read; nothing for a request that only acknowledges. What the member may not read is `refused`.
 fn wanted(
     call: &Call,
     request: &ShareFetchRequest,
     session: &ShareSessionKey,
     partitions: SessionPartitions,
+    refused: &mut Vec<FoundRecords>,
 ) -> Option<WantedRecords> {
+    let rights_version = call.rights_version();
+    let partitions = readable(call, partitions, refused);
     let only_acknowledges = request.is_renew_ack || request.max_records <= 0 || request.max_bytes <= 0;
     let max_bytes = request.max_bytes.min(call.most_bytes_at_once(call.shared.settings.fetch_max_bytes));
     (!only_acknowledges && !partitions.is_empty()).then(|| WantedRecords {
         session: session.clone(),
         partitions,
+        rights_version,
         max_records: request.max_records.into(),
         exact: request.share_acquire_mode == RECORD_LIMIT,
         max_bytes: usize::try_from(max_bytes).unwrap_or(0),
@@ -214,9 +222,30 @@ struct Polled {
     throttle: Duration,
 }
 
+/// Asks for the rights of a member that waits again, where they have changed: what it may not read any more.
+///
+/// # Errors
+/// It may not read in the group's name any more.
+fn lost(call: &Call, wanted: &mut WantedRecords) -> Result<Vec<FoundRecords>, ErrorCode> {
+    let (now, mut refused) = (call.rights_version(), Vec::new());
+    if std::mem::replace(&mut wanted.rights_version, now) != now {
+        call.check(&SHARE_FETCH_GROUP, &wanted.session.group_id)?;
+        wanted.partitions = readable(call, wanted.partitions.clone(), &mut refused);
+    }
+    Ok(refused)
+}
+
 /// Acquires records. If the request `waits`, tries again whenever a partition has new records or a member gives some back, until there
 /// are some, the time is over, the session ends, or the server stops.
-async fn long_poll(call: &Call, wanted: WantedRecords, request: &ShareFetchRequest, waits: bool) -> Polled {
+///
+/// # Errors
+/// As [`lost`].
+async fn long_poll(
+    call: &Call,
+    mut wanted: WantedRecords,
+    request: &ShareFetchRequest,
+    waits: bool,
+) -> Result<Polled, ErrorCode> {
     let max_wait = Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0)).min(MAX_WAIT);
     let partitions = u32::try_from(wanted.partitions.len()).unwrap_or(u32::MAX);
     let place = call.shared.waiting_partitions.take_now(call.peer.ip(), partitions);
@@ -240,10 +269,14 @@ async fn long_poll(call: &Call, wanted: WantedRecords, request: &ShareFetchReque
         let mut watchers = wanted.watchers(call);
         watchers.push(Arc::clone(&group));
         let watch = Watch::over(watchers);
+        let refused = lost(call, &mut wanted)?;
+        if !refused.is_empty() {
+            return Ok(Polled { found: refused, ..Polled::default() });
+        }
         match look(call, &wanted).await {
-            None => return Polled::default(),
-            Some(found) if !found.is_empty() => return Polled { found, throttle: Duration::ZERO },
-            Some(_nothing) if last => return Polled { found: Vec::new(), throttle },
+            None => return Ok(Polled::default()),
+            Some(found) if !found.is_empty() => return Ok(Polled { found, ..Polled::default() }),
+            Some(_nothing) if last => return Ok(Polled { found: Vec::new(), throttle }),
             Some(_nothing) => {}
         }
         if !std::mem::replace(&mut has_waited, true) {

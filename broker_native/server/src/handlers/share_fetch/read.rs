@@ -41,6 +41,8 @@ pub struct WantedRecords {
     pub session: ShareSessionKey,
     /// Where, in the order in which they are served.
     pub partitions: SessionPartitions,
+    /// The version of the rights by which it may read there.
+    pub rights_version: u64,
     /// Most records, and those in the same batch as the last of them.
     pub max_records: i64,
     /// Whether no record more than `max_records` is given, even of the same batch.

@@ -13,6 +13,7 @@ use pylog_wire::{ErrorCode, message};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use crate::server::share_groups::{self, Member, heartbeat, when_loaded};
 use crate::server::support::{Broker, Client, batch, fetch_request, produce_request, topic, values};
 
 /// Who a client is that nobody asked.
@@ -207,6 +208,41 @@ fn a_session_loses_a_topic_at_the_fetch_after_the_right_is_gone() {
     let partition = &answer.responses[0].partitions[0];
     assert_eq!(partition.error_code, ErrorCode::TopicAuthorizationFailed.code());
     assert!(values(partition).is_empty());
+}
+
+/// What a consumer and a member of a share group get that wait for records when this is denied to them, and then there are some.
+fn after_a_denial(denied: (ResourceType, &str, Operation)) -> (FetchResponse, ShareFetchResponse) {
+    let broker = guarded();
+    let spec = topic("t", 1);
+    let mut member = Member::of(broker.client(), "m", spec.topic_id);
+    broker.server.apply_topics(vec![spec, topic("__consumer_offsets", 1)]).unwrap();
+    broker.server.apply_acls(all_but(&[]));
+    when_loaded(|| {
+        let answer = heartbeat(&mut broker.client(), "m", 0);
+        (ErrorCode::from_code(answer.error_code), ())
+    });
+    let mut consumer = broker.client();
+    consumer.send(&fetch_request("t", 0, 60_000, 1), 12, 1);
+    let request = member.request(60_000, &[]);
+    member.client.send(&request, 2, 2);
+    broker.wait_for("long_polls", 2);
+    broker.server.apply_acls(all_but(&[denied]));
+    broker.client().produce("t", &["news"]);
+    (consumer.receive(12).1, member.client.receive(2).1)
+}
+
+#[test]
+fn who_waits_for_records_when_the_right_is_taken_away_gets_none() {
+    let refused = ErrorCode::TopicAuthorizationFailed.code();
+    let (fetched, shared) = after_a_denial((Topic, "t", Read));
+    let fetched = &fetched.responses[0].partitions[0];
+    assert_eq!((fetched.error_code, values(fetched).len()), (refused, 0));
+    let shared = share_groups::only(shared);
+    assert_eq!((shared.error_code, shared.records.len()), (refused, 0));
+    let (fetched, shared) = after_a_denial((Group, share_groups::GROUP, Read));
+    assert_eq!(values(&fetched.responses[0].partitions[0]).len(), 1);
+    assert_eq!(shared.error_code, ErrorCode::GroupAuthorizationFailed.code());
+    assert!(shared.responses.is_empty());
 }
 
 #[test]
