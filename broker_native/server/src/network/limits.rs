@@ -1,8 +1,8 @@
 //! How many connections there may be: in all (`max.connections`), of one address (`max.connections.per.ip` and its overrides), and
 //! how many new ones in a second (`max.connection.creation.rate`). One for all listeners of a broker. Any thread.
 //!
-//! Other brokers are not refused for `max.connections` when they have a listener of their own: clients that take all places cannot
-//! keep a broker from replicating.
+//! When other brokers have a listener of their own, they are not refused for `max.connections`, and the rate is not theirs, as in Kafka
+//! (KIP-612): clients that take all places cannot keep a broker from replicating.
 use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, ToSocketAddrs};
@@ -26,7 +26,7 @@ const UNLIMITED: usize = i32::MAX as usize;
 pub struct Limits {
     places: Arc<Semaphore>,
     most: usize,
-    /// The listener whose connections are not counted among `places`.
+    /// The listener whose connections are counted neither among `places` nor by the rate.
     reserved: Option<String>,
     most_of_address: usize,
     overrides: HashMap<IpAddr, usize>,
@@ -83,11 +83,15 @@ impl Limits {
         let of_address = self.count(address)?.then(|| (Arc::clone(self), address));
         // Given back by its drop when the other place is not there.
         let mut place = Place { _of_all: None, of_address };
-        if self.reserved.as_ref() != Some(&listener.name) {
+        if !self.is_reserved(listener) {
             let permit = Arc::clone(&self.places).try_acquire_owned();
             place._of_all = Some(permit.map_err(|_none| Full::InAll(self.most))?);
         }
         Ok(place)
+    }
+
+    fn is_reserved(&self, listener: &Listener) -> bool {
+        self.reserved.as_ref() == Some(&listener.name)
     }
 
     /// Counts one more connection of the address, where these are limited.
@@ -108,17 +112,17 @@ impl Limits {
         Ok(true)
     }
 
-    /// Returns when another connection may be accepted.
-    pub async fn pace(&self) {
+    /// Returns when `listener` may accept another connection.
+    pub async fn pace(&self, listener: &Listener) {
         let now = Instant::now();
-        if let Some(due) = self.due(now).filter(|due| *due > now) {
+        if let Some(due) = self.due(listener, now).filter(|due| *due > now) {
             tokio::time::sleep_until(due).await;
         }
     }
 
     /// When the next connection is due, which counts from then on; `None` when they are not counted.
-    fn due(&self, now: Instant) -> Option<Instant> {
-        let interval = self.interval?;
+    fn due(&self, listener: &Listener, now: Instant) -> Option<Instant> {
+        let interval = self.interval.filter(|_| !self.is_reserved(listener))?;
         let mut next = self.next.lock();
         let due = (*next).max(now.checked_sub(BURST).unwrap_or(now));
         *next = due + interval;
@@ -196,9 +200,10 @@ mod tests {
     }
 
     #[test]
-    fn brokers_with_a_listener_of_their_own_find_a_place_when_clients_have_all() {
+    fn brokers_with_a_listener_of_their_own_find_a_place_at_once_when_clients_have_all() {
         let settings = Settings {
             max_connections: 1,
+            max_connection_creation_rate: 1,
             clustered: true,
             inter_broker: "INTERNAL".into(),
             ..Default::default()
@@ -207,6 +212,9 @@ mod tests {
         let _held = limits.enter(&listener("PLAINTEXT"), ONE).unwrap();
         assert_eq!(limits.enter(&listener("PLAINTEXT"), OTHER).unwrap_err(), Full::InAll(1));
         limits.enter(&listener("INTERNAL"), OTHER).unwrap();
+        let now = Instant::now();
+        assert!(limits.due(&listener("PLAINTEXT"), now).is_some());
+        assert_eq!(limits.due(&listener("INTERNAL"), now), None);
     }
 
     #[test]
@@ -221,9 +229,10 @@ mod tests {
     fn connections_beyond_the_rate_wait_and_a_pause_is_made_up_for_by_a_second_at_most() {
         let limits = limits(Settings { max_connection_creation_rate: 10, ..Default::default() }, 1);
         let later = Instant::now() + Duration::from_secs(60);
-        let due: Vec<_> = (0..31).map(|_| limits.due(later).unwrap()).collect();
+        let listener = listener("PLAINTEXT");
+        let due: Vec<_> = (0..31).map(|_| limits.due(&listener, later).unwrap()).collect();
         assert_eq!(due.iter().filter(|due| **due <= later).count(), 11);
         assert_eq!(*due.last().unwrap(), later + Duration::from_secs(2));
-        assert_eq!(Limits::new(&Settings::default(), 1).unwrap().due(later), None);
+        assert_eq!(Limits::new(&Settings::default(), 1).unwrap().due(&listener, later), None);
     }
 }

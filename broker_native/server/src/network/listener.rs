@@ -58,7 +58,7 @@ pub struct Accepting {
 pub async fn accept_all(socket: TcpListener, shared: Arc<Shared>, accepting: Accepting) {
     let Accepting { listener, limits, alive } = accepting;
     let next = async || {
-        limits.pace().await;
+        limits.pace(&listener).await;
         socket.accept().await
     };
     loop {
