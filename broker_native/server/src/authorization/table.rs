@@ -265,10 +265,8 @@ rows! {
     ALTER_CONFIGS_TOPIC: AlterConfigs AlterConfigs Topic refuses;
     /// Of a group.
     ALTER_CONFIGS_GROUP: AlterConfigs AlterConfigs Group refuses;
-    /// Settings of brokers.
+    /// Settings of brokers, and levels of loggers.
     INCREMENTAL_ALTER_CONFIGS_CLUSTER: IncrementalAlterConfigs AlterConfigs Cluster refuses;
-    /// Levels of loggers.
-    INCREMENTAL_ALTER_CONFIGS_LOGGER: IncrementalAlterConfigs ClusterAction Cluster refuses;
     /// Settings of a topic.
     INCREMENTAL_ALTER_CONFIGS_TOPIC: IncrementalAlterConfigs AlterConfigs Topic refuses;
     /// Of a group.

@@ -3,14 +3,13 @@
 //! KIP-339. No version added anything.
 use super::common::decided::decided_then;
 use crate::authorization::table::{
-    INCREMENTAL_ALTER_CONFIGS_CLUSTER, INCREMENTAL_ALTER_CONFIGS_GROUP, INCREMENTAL_ALTER_CONFIGS_LOGGER,
-    INCREMENTAL_ALTER_CONFIGS_TOPIC, Row,
+    INCREMENTAL_ALTER_CONFIGS_CLUSTER, INCREMENTAL_ALTER_CONFIGS_GROUP, INCREMENTAL_ALTER_CONFIGS_TOPIC, Row,
 };
 use crate::call::{Call, Outcome};
 use crate::decide::Kind;
 use pylog_security::acl::CLUSTER_NAME;
 use pylog_wire::ErrorCode;
-use pylog_wire::messages::describe_configs::{RESOURCE_BROKER_LOGGER, RESOURCE_GROUP, RESOURCE_TOPIC};
+use pylog_wire::messages::describe_configs::{RESOURCE_GROUP, RESOURCE_TOPIC};
 use pylog_wire::messages::incremental_alter_configs::{AlterConfigsResource, AlterConfigsResourceResponse};
 use pylog_wire::messages::{IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse};
 
@@ -40,7 +39,6 @@ fn right_to(resource: &AlterConfigsResource) -> (&'static Row, &str) {
     match resource.resource_type {
         RESOURCE_TOPIC => (&INCREMENTAL_ALTER_CONFIGS_TOPIC, &resource.resource_name),
         RESOURCE_GROUP => (&INCREMENTAL_ALTER_CONFIGS_GROUP, &resource.resource_name),
-        RESOURCE_BROKER_LOGGER => (&INCREMENTAL_ALTER_CONFIGS_LOGGER, CLUSTER_NAME),
         _ => (&INCREMENTAL_ALTER_CONFIGS_CLUSTER, CLUSTER_NAME),
     }
 }

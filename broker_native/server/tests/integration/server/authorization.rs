@@ -155,7 +155,9 @@ fn a_topic_that_is_applied_while_a_request_waits_is_not_written_to_without_a_rig
     let (_, answer) = client.receive::<ProduceResponse>(13);
     let errors: Vec<_> =
         answer.responses.iter().map(|topic| topic.partition_responses[0].error_code).collect();
-    assert_eq!(errors, [0, ErrorCode::UnknownTopicId.code()]);
+    // The latter where the topic was quicker than the question for the right.
+    let refused = [ErrorCode::UnknownTopicId.code(), ErrorCode::TopicAuthorizationFailed.code()];
+    assert!(errors[0] == 0 && refused.contains(&errors[1]), "{errors:?}");
     assert!(values(&broker.client().fetch("secret", 0)).is_empty());
 }
 

@@ -337,7 +337,7 @@ fn of_administrators() -> Vec<Probe> {
         probe::<AlterConfigsRequest>(&[&ALTER_CONFIGS_GROUP], 2, resource(32, NAME)),
         probe::<IncrementalAlterConfigsRequest>(&[&INCREMENTAL_ALTER_CONFIGS_TOPIC], 1, resource(2, NAME)),
         probe::<IncrementalAlterConfigsRequest>(&[&INCREMENTAL_ALTER_CONFIGS_CLUSTER], 1, resource(4, "1")),
-        probe::<IncrementalAlterConfigsRequest>(&[&INCREMENTAL_ALTER_CONFIGS_LOGGER], 1, resource(8, "1")),
+        probe::<IncrementalAlterConfigsRequest>(&[&INCREMENTAL_ALTER_CONFIGS_CLUSTER], 1, resource(8, "1")),
         probe::<IncrementalAlterConfigsRequest>(&[&INCREMENTAL_ALTER_CONFIGS_GROUP], 1, resource(32, NAME)),
         probe::<ListConfigResourcesRequest>(&[&LIST_CONFIG_RESOURCES_CLUSTER], 1, json!({})),
         probe::<ElectLeadersRequest>(&[&ELECT_LEADERS_CLUSTER], 2, json!({})),
