@@ -45,8 +45,8 @@ class Brokers:
             script.close()
         return self
 
-    def compare(self, name: str, script: Callable[[Script], None]) -> None:
-        """Run `script` against both; fails unless they answer alike, but for what `DIFFERENCES` lists for it."""
+    def compare(self, name: str, script: Callable[[Script], None]) -> "Run":
+        """Run `script` against both; fails unless they answer alike, but for what `DIFFERENCES` lists for it. Gives Apache Kafka's run."""
         prefix = f"case{os.getpid()}-{next(_numbers)}"
         with ThreadPoolExecutor(2) as threads:
             hands = [Script(servers, prefix, servers is self.kafka) for servers in self.both]
@@ -54,6 +54,7 @@ class Brokers:
         if os.environ.get("PYLOG_ORACLE_SHOW"):
             _show(kafka, pylog)
         _check(name, kafka, pylog)
+        return kafka
 
 
 @dataclass(frozen=True)

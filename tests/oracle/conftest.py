@@ -8,6 +8,7 @@ import pytest
 from pylog_spark.testing import LocalBroker
 from tests.harness.kafka import SHARED_SETTINGS
 from tests.oracle.compare import Brokers
+from tests.oracle.guarded.brokers import Guarded, running
 
 
 @pytest.fixture(scope="session")
@@ -19,3 +20,10 @@ def brokers(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Br
     ours = {name.replace(".", "_"): value for name, value in SHARED_SETTINGS.items()}
     with LocalBroker(tmp_path_factory.mktemp("pylog"), **ours) as pylog:
         yield Brokers(kafka, pylog.bootstrap_servers).warmed_up()
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
+    """Both brokers with an authorizer and users, for `test_authorization`."""
+    with running(tmp_path_factory.mktemp("guarded")) as both:
+        yield both

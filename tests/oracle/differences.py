@@ -90,6 +90,82 @@ LASTING: tuple[Difference, ...] = (
         ("test_a_consumer_cannot_pose_as_a_replica",),
     ),
     Difference(
+        "a fetch of a replica is refused as a whole",
+        "Fetch *",
+        "Kafka refuses each topic; who may not act as a broker learns nothing of topics here.",
+        ("test_a_fetch_of_a_replica_is_refused_topic_by_topic",),
+    ),
+    Difference(
+        "the end of a log is told to replicas that may be replicas only",
+        "ListOffsets topics.partitions.*",
+        "Kafka believes a client that calls itself a replica, and shows it records that are not replicated yet. Here it needs "
+        "CLUSTER_ACTION.",
+        ("test_a_replica_id_is_believed",),
+    ),
+    Difference(
+        "epochs of leaders are told to replicas that may be replicas only",
+        "OffsetForLeaderEpoch topics.partitions.*",
+        "As in ListOffsets.",
+        ("test_a_replica_id_is_believed",),
+    ),
+    Difference(
+        "internal topics are written by brokers only",
+        "Produce responses.partition_responses.*",
+        "Kafka lets everybody write to an internal topic who calls himself __admin_client and may write to topics of any name. Here he "
+        "needs CLUSTER_ACTION, too, so that nobody writes groups and transactions by a name.",
+        ("test_who_is_called_admin_client_may_write_to_an_internal_topic",),
+    ),
+    Difference(
+        "a fetch session belongs to a principal",
+        "Fetch *",
+        "In Kafka everybody who guesses its number goes on with it.",
+        ("test_a_session_is_used_by_another_principal",),
+    ),
+    Difference(
+        "an ACL's host is an address",
+        "Fetch responses.partitions.*",
+        "Kafka compares texts, so that an ACL for an address that is written otherwise holds for nobody, also one that denies.",
+        ("test_an_address_that_is_written_otherwise_is_another_host",),
+    ),
+    Difference(
+        "an unknown ACL is refused by itself",
+        "CreateAcls *",
+        "Kafka ends the connection when an ACL has the number 0 (UNKNOWN) for what it is about; INVALID_REQUEST says which one is wrong.",
+        ("test_an_acl_with_the_number_0_ends_the_connection",),
+    ),
+    Difference(
+        "whether a topic may be created is looked at before its repetition",
+        "CreateTopics topics*",
+        "Kafka answers INVALID_REQUEST to a name that comes twice, and looks at ACLs later.",
+        ("test_a_name_twice_hides_that_it_is_not_allowed",),
+    ),
+    Difference(
+        "whether a topic may be deleted is looked at before its repetition",
+        "DeleteTopics responses*",
+        "As in CreateTopics.",
+        ("test_a_name_twice_hides_that_it_is_not_allowed",),
+    ),
+    Difference(
+        "a member is assigned what it may describe itself",
+        "ConsumerGroupHeartbeat assignment*",
+        "In Kafka the first member that resolves an expression does so for all members with the same one: they are told of topics that "
+        "they may not describe.",
+        ("test_topics_of_an_expression_are_those_of_the_member_that_resolved_it",),
+    ),
+    Difference(
+        "the id of a topic is not told to who may not read it",
+        "AlterShareGroupOffsets responses.topic_id",
+        "Kafka refuses the topic and names its id, which shows that it is there; what may not be described is answered like what is not.",
+        ("test_the_id_of_a_topic_is_told_to_who_may_not_read_it",),
+    ),
+    Difference(
+        "a share fetch names a topic that there is not",
+        "ShareFetch *",
+        "With an authorizer Kafka answers UNKNOWN_SERVER_ERROR to the whole request, for the lack of the topic's name; UNKNOWN_TOPIC_ID of "
+        "the topic says what is wrong.",
+        ("test_a_share_fetch_of_an_unknown_topic_is_an_internal_error",),
+    ),
+    Difference(
         "a producer id needs an epoch",
         "Produce responses.partition_responses.*",
         "Kafka takes a batch with a producer id and epoch -1, which no client sends; later checks could not distinguish its epochs.",

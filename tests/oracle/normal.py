@@ -24,9 +24,12 @@ _TEXTS = {"error_message", "batch_index_error_message", "documentation"}
 _TIMES = {"log_append_time_ms", "transaction_start_time_ms", "last_timestamp"}
 # What a list is sorted by, the first that its elements have.
 _ORDER = (
-    "name", "topic", "group_id", "transactional_id", "key", "resource_name", "partition_index", "partition", "index",
-    "api_key", "member_id", "producer_id", "topic_id", "broker_id", "node_id", "error_code",
+    "name", "topic", "topic_name", "group_id", "transactional_id", "key", "resource_name", "partition_index", "partition",
+    "index", "api_key", "member_id", "producer_id", "topic_id", "broker_id", "node_id", "error_code",
 )  # fmt: skip
+_PLACE = {name: number for number, name in enumerate(_ORDER)}
+# Of these those that are the same at both brokers: by them lists are sorted before what is made up gets its names.
+_PLACE_BEFORE = {name: number for name, number in _PLACE.items() if name not in _MADE_UP}
 
 
 class Names:
@@ -50,8 +53,9 @@ def normal(answer: Any, names: Names, field: str = "") -> Any:
             if name not in _TEXTS
         }
     if isinstance(answer, list):
-        items = [normal(item, names, field) for item in answer]
-        return items if field == "records" else _sorted(items)
+        if field == "records":
+            return [normal(item, names, field) for item in answer]
+        return _sorted([normal(item, names, field) for item in _sorted(answer, _PLACE_BEFORE)], _PLACE)
     if field in _MADE_UP and answer not in _NOT_MADE_UP:
         return names.of(_MADE_UP[field], answer)
     if field in _TIMES and isinstance(answer, int) and answer > 0:
@@ -59,12 +63,11 @@ def normal(answer: Any, names: Names, field: str = "") -> Any:
     return answer
 
 
-def _sorted(items: list[Any]) -> list[Any]:
+def _sorted(items: list[Any], place: dict[str, int]) -> list[Any]:
     if all(isinstance(item, int) for item in items):
         return sorted(items)
     if not all(isinstance(item, dict) for item in items):
         return items
-    place = {name: number for number, name in enumerate(_ORDER)}
     return sorted(
         items,
         key=lambda item: [str(item[name]).rjust(12) for name in sorted(item.keys() & place, key=place.__getitem__)],

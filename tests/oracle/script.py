@@ -6,8 +6,9 @@ does not do fails as well as one where pylog differs.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from pylog_spark._native import NativeError, RawConnection
@@ -36,13 +37,24 @@ NEWEST = {
 Answer = dict[str, Any]
 
 
-class Line:
-    """One more connection of a script, for requests that wait while others are sent."""
+@dataclass(frozen=True)
+class Entrance:
+    """A way into a broker other than that of all cases: another listener, with the settings of who logs in there, called `name`."""
 
-    def __init__(self, script: "Script", client_id: str) -> None:
+    servers: str
+    settings: Mapping[str, str]
+    name: str
+
+
+class Line:
+    """One more connection of a script, for requests that wait while others are sent, or that another principal sends."""
+
+    def __init__(self, script: "Script", client_id: str, entrance: Entrance | None = None) -> None:
         self._script = script
         self._client_id = client_id
-        self._raw = RawConnection(script.host, script.port, ANSWERED_MS)
+        self._by = f" by {entrance.name}" if entrance else ""
+        host, port = entrance.servers.rsplit(":", 1) if entrance else (script.host, script.port)
+        self._raw = RawConnection(host, int(port), ANSWERED_MS, entrance.settings if entrance else None)
         self._sent: list[str] = []
 
     def call(self, api: str, version: int | None = None, **fields: Any) -> Answer:
@@ -55,7 +67,7 @@ class Line:
         number = NEWEST[api] if version is None else version
         self._raw.send(api, number, json.dumps(fields), self._client_id, answered=answered)
         if answered:
-            self._sent.append(f"{api} v{number}")
+            self._sent.append(f"{api} v{number}{self._by}")
 
     def receive(self) -> Answer:
         """The answer to the oldest request sent; a closed connection is an answer, too."""
@@ -82,15 +94,20 @@ class Script:
         self._made: dict[str, int] = {}
         self._names = Names()
         self._lines: list[Line] = []
+        self._listed: tuple[str, ...] = ()
         self.transcript: list[tuple[str, Any]] = []
         self.last: Answer = {}
         self.main = self.line()
 
-    def line(self, client_id: str = "oracle") -> Line:
+    def line(self, client_id: str = "oracle", entrance: Entrance | None = None) -> Line:
         """Another connection."""
-        line = Line(self, client_id)
+        line = Line(self, client_id, entrance)
         self._lines.append(line)
         return line
+
+    def enter(self, entrance: Entrance) -> None:
+        """Go on as who comes in there: the requests that follow are sent over a connection of their own."""
+        self.main = self.line(entrance=entrance)
 
     def close(self) -> None:
         """Close all connections."""
@@ -101,12 +118,21 @@ class Script:
     def keep(self, asked: str, answer: Answer) -> Answer:
         """Put an answer on the list."""
         self.last = answer
-        self.transcript.append((asked, normal(answer, self._names)))
+        kept = _only(answer, self._prefix + "-", self._listed) if self._listed else answer
+        self.transcript.append((asked, normal(kept, self._names)))
         return answer
 
     def call(self, api: str, version: int | None = None, **fields: Any) -> Answer:
         """Send a request, keep and return its answer."""
         return self.main.call(api, version, **fields)
+
+    def listed(self, names: str, api: str, version: int | None = None, **fields: Any) -> None:
+        """As `call`, for a list that has elements of other cases, which come and go: kept is what this case's field `names` names."""
+        self._listed = (names,)
+        try:
+            self.main.call(api, version, **fields)
+        finally:
+            self._listed = ()
 
     def quietly(self, api: str, version: int | None = None, **fields: Any) -> Answer:
         """As `call`, for what prepares a case: the answer is not compared, and must not hold an error."""
@@ -151,7 +177,7 @@ class Script:
     def only_mine(self) -> None:
         """Leave out of the last answer what lists elements of other cases: a group or transactional id not named here."""
         asked, answer = self.transcript.pop()
-        self.transcript.append((asked, _only(answer, self._prefix + "-")))
+        self.transcript.append((asked, _only(answer, self._prefix + "-", ("group_id", "transactional_id"))))
 
     def new(self, kind: str) -> str:
         """A name that no other case uses."""
@@ -225,15 +251,14 @@ def _without(answer: Any, fields: tuple[str, ...]) -> Any:
     return [_without(item, fields) for item in answer] if isinstance(answer, list) else answer
 
 
-def _only(answer: Any, prefix: str) -> Any:
-    names = ("group_id", "transactional_id")
+def _only(answer: Any, prefix: str, names: tuple[str, ...]) -> Any:
     mine = [name for name in names if isinstance(answer, dict) and name in answer]
     if mine:
         return answer if str(answer[mine[0]]).startswith(prefix) else None
     if isinstance(answer, dict):
-        return {name: _only(value, prefix) for name, value in answer.items()}
+        return {name: _only(value, prefix, names) for name, value in answer.items()}
     if isinstance(answer, list):
-        return [item for item in (_only(item, prefix) for item in answer) if item is not None]
+        return [item for item in (_only(item, prefix, names) for item in answer) if item is not None]
     return answer
 
 
