@@ -65,7 +65,7 @@ use crate::io::budget::Budget;
 use crate::io::buffers::Buffers;
 use crate::io::room::Room;
 use crate::io::shares::Shares;
-use crate::io::slow::Slow;
+use crate::io::slow::{PASSWORD_THREADS, Slow};
 use crate::listeners::{Listener, ListenerSpec};
 use crate::metrics::Metrics;
 use crate::network::limits::Limits;
@@ -189,7 +189,8 @@ impl Server {
             replica_sessions: FetchSessions::new(settings.max_incremental_fetch_session_cache_slots),
             budget: Budget::new(settings.queued_max_request_bytes),
             room: Room::new(settings.queued_max_response_bytes, receive, &shutdown),
-            slow: Slow::new(settings.num_io_threads, &shutdown, &metrics),
+            slow: Slow::new("slow requests (num.io.threads)", settings.num_io_threads, &shutdown, &metrics),
+            passwords: Slow::new("passwords", PASSWORD_THREADS, &shutdown, &metrics),
             waiting_partitions: Shares::new(settings.fetch_wait_max_partitions),
             producer_ids,
             replication: Replication::new(&settings, &cluster),

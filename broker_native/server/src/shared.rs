@@ -63,6 +63,8 @@ pub struct Shared {
     pub room: Arc<Room>,
     /// Threads for requests that take long.
     pub slow: Slow,
+    /// Threads for passwords that are checked.
+    pub passwords: Slow,
     /// Partitions of fetches that wait for records.
     pub waiting_partitions: Shares,
     /// Buffers to borrow.

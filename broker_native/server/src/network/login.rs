@@ -1,7 +1,7 @@
 //! A client's login: its SaslHandshake and SaslAuthenticate requests, from the frame to the answer.
 //!
-//! What a request means is [`Session`]'s to say. Here it is decoded and answered; passwords that were sent (PLAIN) are hashed by a thread
-//! for slow requests, everything else at once. A login that fails is answered after `connection.failed.authentication.delay.ms`: whoever
+//! What a request means is [`Session`]'s to say. Here it is decoded and answered; passwords that were sent (PLAIN) are hashed by threads
+//! for that, everything else at once. A login that fails is answered after `connection.failed.authentication.delay.ms`: whoever
 //! guesses passwords waits, and holds nothing but a socket and a small task meanwhile. One line of the log says who failed and why,
 //! limited by the client's address; it has no secret, and what the client calls itself is escaped.
 use std::sync::Arc;
@@ -97,7 +97,7 @@ async fn step(
             let step = exchange.step(&token, &security.credentials, now_ms);
             (exchange, step)
         };
-        shared.slow.run(from.peer.ip(), hashing).await.map_err(|why| why.to_string())?
+        shared.passwords.run(from.peer.ip(), hashing).await.map_err(|why| why.to_string())?
     } else {
         let step = exchange.step(&token, &security.credentials, now_ms);
         (exchange, step)

@@ -21,6 +21,7 @@ mod membership;
 mod middle;
 mod offsets;
 mod panics;
+mod passwords;
 mod peers;
 mod produce_fetch;
 mod quotas;
