@@ -2,7 +2,8 @@
 //!
 //! A plain transport does what its socket does, call for call. Under TLS bytes are read from the socket in pieces of up to
 //! [`RAW_BYTES`] and decrypted record by record; decrypted bytes go straight into the buffer of who reads. They may wait here while
-//! the socket has nothing to read: ask [`Transport::has_waiting`] before waiting for the socket. A read that brought no whole record
+//! the socket has nothing to read: ask [`Transport::has_waiting`] before waiting for the socket. What is wrong with a record is an
+//! error behind the bytes before it. A read that brought no whole record
 //! ends as `Interrupted`, so that whoever reads on looks at the time.
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::net::TcpStream;
@@ -34,6 +35,8 @@ pub struct Tls {
     raw: Vec<u8>,
     /// Which bytes of `raw` the session has not taken.
     untaken: std::ops::Range<usize>,
+    /// What is wrong with the bytes behind those that are decrypted, which are read first.
+    failed: Option<io::Error>,
 }
 
 impl Transport {
@@ -49,7 +52,7 @@ impl Transport {
     ) -> io::Result<Self> {
         let mut session = ClientConnection::new(config, name).map_err(invalid)?;
         session.set_buffer_limit(Some(UNSENT_BYTES));
-        let mut tls = Tls { socket, session, raw: vec![0; RAW_BYTES], untaken: 0..0 };
+        let mut tls = Tls { socket, session, raw: vec![0; RAW_BYTES], untaken: 0..0, failed: None };
         tls.shake_hands(until)?;
         Ok(Self::Tls(Box::new(tls)))
     }
@@ -66,7 +69,7 @@ impl Transport {
     pub fn has_waiting(&mut self) -> bool {
         match self {
             Self::Plain(_) => false,
-            Self::Tls(tls) => !tls.untaken.is_empty() || tls.has_plaintext(),
+            Self::Tls(tls) => !tls.untaken.is_empty() || tls.failed.is_some() || tls.has_plaintext(),
         }
     }
 
@@ -152,15 +155,21 @@ impl Tls {
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}
             done => return done,
         }
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
         if self.untaken.is_empty() && self.fill()? == 0 {
             // Whether the other side said goodbye does not matter: answers say how long they are.
             return Ok(0);
         }
         while !self.untaken.is_empty() {
-            self.take()?;
+            let taken = self.take();
             match self.session.reader().read(buffer) {
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                done => return done,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => taken?,
+                done => {
+                    self.failed = taken.err();
+                    return done;
+                }
             }
         }
         // An answer to a key update waits for the next write otherwise.

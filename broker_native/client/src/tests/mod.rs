@@ -4,6 +4,7 @@ pub mod fake;
 mod faults;
 mod logins;
 mod tls;
+mod tls_records;
 mod tokens;
 mod transactions;
 mod write_faults;

@@ -1,11 +1,12 @@
 //! TLS below a connection, against a server of rustls: large frames both ways, what waits decrypted, who does not speak TLS.
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
-use rustls::{ServerConnection, StreamOwned};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use super::fake;
 use crate::config::Settings;
@@ -34,6 +35,19 @@ fn server_asking<T: Send + 'static>(
     asks: ClientAuth,
     serve: impl FnOnce(Served) -> T + Send + 'static,
 ) -> (u16, Settings, JoinHandle<T>) {
+    let (tls, settings) = trusted(asks);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let thread = std::thread::spawn(move || {
+        let (socket, _) = listener.accept().unwrap();
+        socket.set_nodelay(true).unwrap();
+        serve(StreamOwned::new(ServerConnection::new(tls).unwrap(), socket))
+    });
+    (port, settings, thread)
+}
+
+/// What a server called localhost needs, and settings of a client that trusts it.
+pub fn trusted(asks: ClientAuth) -> (Arc<ServerConfig>, Settings) {
     let now = SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs() as i64;
     let authority = Authority::new("test", now - 60, now + 3600).unwrap();
     let wanted = Wanted {
@@ -50,21 +64,13 @@ fn server_asking<T: Send + 'static>(
         truststore_certificates: Some(authority.certificate().into()),
         ..TlsSettings::default()
     };
-    let tls = ServerTls::new(settings, asks).unwrap();
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let thread = std::thread::spawn(move || {
-        let (socket, _) = listener.accept().unwrap();
-        socket.set_nodelay(true).unwrap();
-        serve(StreamOwned::new(ServerConnection::new(tls.config()).unwrap(), socket))
-    });
     let given = [
         ("bootstrap.servers", "a:1"),
         ("security.protocol", "SSL"),
         ("ssl.ca.pem", authority.certificate()),
         ("request.timeout.ms", "20000"),
     ];
-    (port, Settings::new(given).unwrap(), thread)
+    (ServerTls::new(settings, asks).unwrap().config(), Settings::new(given).unwrap())
 }
 
 fn connect(port: u16, settings: &Settings) -> std::io::Result<Transport> {
