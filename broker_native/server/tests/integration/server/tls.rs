@@ -1,10 +1,9 @@
 //! TLS at our layer: records of all sizes that arrive in pieces of all sizes, answers from memory and from files, bytes that make no sense.
-//!
-//! Everything random comes of a number that a failure shows.
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 
+use proptest::prelude::*;
 use pylog_record::{BatchBuilder, Codec};
 use pylog_security::protocol::SecurityProtocol;
 use pylog_security::secret::Secret;
@@ -15,14 +14,15 @@ use pylog_server::listeners::ListenerSpec;
 use pylog_server::settings::Settings;
 use pylog_settings::listener;
 use pylog_storage::{Clock, SystemClock};
+use pylog_wire::messages::metadata::MetadataRequestTopic;
 use pylog_wire::messages::{ApiVersionsRequest, FetchResponse, MetadataRequest};
 use pylog_wire::{Message, Request, message};
 use rustls::{ClientConfig, ClientConnection};
 
 use crate::server::support::{Broker, TIMEOUT, fetch_request, frame, only, produce_request, topic};
 
-const CONNECTIONS: u64 = 40;
-const REQUESTS: i32 = 12;
+/// Cases of each property, which open a connection or two; PROPTEST_CASES sets another number for long runs.
+const CASES: u32 = 40;
 
 /// Numbers that only look random (SplitMix64).
 struct Numbers(u64);
@@ -144,21 +144,6 @@ impl Client {
 }
 
 #[test]
-fn requests_in_records_and_pieces_of_all_sizes_are_answered_in_their_order() {
-    let (broker, config) = secure();
-    for seed in 0..CONNECTIONS {
-        let mut client = Client::connect(&broker, &config, seed);
-        for number in 0..REQUESTS {
-            client.send(&MetadataRequest::default(), 12, number);
-        }
-        for number in 0..REQUESTS {
-            let (answered, _) = client.receive::<<MetadataRequest as Request>::Response>(12);
-            assert_eq!(answered, number, "seed {seed}");
-        }
-    }
-}
-
-#[test]
 fn records_from_memory_and_from_files_come_as_they_were_written() {
     let (broker, config) = secure();
     broker.server.apply_topics(vec![topic("t", 1)]).unwrap();
@@ -187,29 +172,122 @@ fn records_from_memory_and_from_files_come_as_they_were_written() {
     }
 }
 
-#[test]
-fn bytes_that_make_no_sense_end_their_connection_and_no_other() {
-    let (broker, config) = secure();
-    let mut good = Client::connect(&broker, &config, 1);
-    for seed in 0..CONNECTIONS {
-        let mut numbers = Numbers(seed);
-        let count = numbers.size(40_000);
-        let garbage: Vec<u8> = (0..count).map(|_| numbers.next() as u8).collect();
-        // Before the handshake, and behind it.
-        let mut streams = vec![TcpStream::connect(("127.0.0.1", broker.port)).unwrap()];
-        streams.push(Client::connect(&broker, &config, seed).stream);
-        for mut stream in streams {
-            stream.set_read_timeout(Some(TIMEOUT)).unwrap();
-            // The broker may have closed it already.
-            let _ = stream.write_all(&garbage);
-            let _ = stream.shutdown(std::net::Shutdown::Write);
-            let mut rest = Vec::new();
-            let _ = stream.read_to_end(&mut rest);
+/// What a client says last.
+#[derive(Debug, Clone)]
+enum End {
+    /// Nothing: it is gone.
+    Gone,
+    /// So many bytes of a request in its records, or fewer: at least one is missing.
+    Part(usize),
+    /// What is no record of its session.
+    Bytes(Vec<u8>),
+}
+
+fn end() -> impl Strategy<Value = End> {
+    prop_oneof![Just(End::Gone), any::<usize>().prop_map(End::Part), some_bytes().prop_map(End::Bytes),]
+}
+
+/// Random bytes, and the beginnings of records with random bytes in them.
+fn some_bytes() -> impl Strategy<Value = Vec<u8>> {
+    let bytes = || prop_oneof![4 => prop::collection::vec(any::<u8>(), 0..300), 1 => prop::collection::vec(any::<u8>(), 0..40_000)];
+    let record = (20..25_u8, 0..5_u8, any::<u16>(), bytes());
+    let record = record.prop_map(|(kind, minor, length, bytes)| {
+        [&[kind, 3, minor][..], &length.to_be_bytes(), &bytes].concat()
+    });
+    prop_oneof![bytes(), record]
+}
+
+/// A request with so many topics that nobody has: its frame and its answer have about 30 bytes for each.
+fn unknown_topics(count: usize) -> MetadataRequest {
+    let name = |number| Some(format!("a-topic-that-nobody-has-{number}"));
+    let topic = |number| MetadataRequestTopic { name: name(number), ..Default::default() };
+    let topics = Some((0..count).map(topic).collect());
+    MetadataRequest { topics, allow_auto_topic_creation: false, ..Default::default() }
+}
+
+/// Waits until the broker has closed a connection on which nothing more is sent.
+fn assert_closed(mut stream: &TcpStream) {
+    let _ = stream.shutdown(Shutdown::Write);
+    let mut rest = [0; 4096];
+    loop {
+        match stream.read(&mut rest) {
+            Ok(0) => return,
+            Ok(_) => {}
+            // A broker that closes a socket with unread bytes resets the connection.
+            Err(error) => return assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset, "{error}"),
         }
-        good.send(&ApiVersionsRequest::default(), 3, 1);
-        assert_eq!(good.receive::<<ApiVersionsRequest as Request>::Response>(3).0, 1, "seed {seed}");
     }
+}
+
+impl Client {
+    fn end(mut self, end: &End) {
+        let bytes = match end {
+            End::Gone => return,
+            End::Bytes(bytes) => bytes.clone(),
+            End::Part(size) => {
+                self.session.writer().write_all(&frame(&unknown_topics(20), 12, 0)).unwrap();
+                let mut records = Vec::new();
+                while self.session.wants_write() {
+                    self.session.write_tls(&mut records).unwrap();
+                }
+                records.truncate(size % records.len());
+                records
+            }
+        };
+        // The broker may have closed it before all is written.
+        let _ = self.stream.write_all(&bytes);
+        assert_closed(&self.stream);
+    }
+}
+
+thread_local!(static SECURE: (Broker, Arc<ClientConfig>) = secure());
+
+/// That another client is served, and nothing in the broker went wrong.
+fn assert_serves(broker: &Broker, config: &Arc<ClientConfig>) {
+    let mut client = Client::connect(broker, config, 1);
+    client.send(&ApiVersionsRequest::default(), 3, 1);
+    assert_eq!(client.receive::<<ApiVersionsRequest as Request>::Response>(3).0, 1);
     assert_eq!(broker.count("panics"), 0);
+}
+
+fn cases() -> ProptestConfig {
+    let given = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
+    ProptestConfig::with_cases(given.unwrap_or(CASES))
+}
+
+proptest! {
+    #![proptest_config(cases())]
+    #[test]
+    fn requests_in_random_records_and_pieces_are_answered_in_their_order_however_the_connection_ends(
+        seed in any::<u64>(),
+        topics in prop::collection::vec(prop_oneof![4 => 0..4_usize, 1 => 0..1_500_usize], 1..20),
+        end in end(),
+    ) {
+        SECURE.with(|(broker, config)| {
+            let mut client = Client::connect(broker, config, seed);
+            for (number, count) in topics.iter().enumerate() {
+                client.send(&unknown_topics(*count), 12, number as i32);
+            }
+            for (number, count) in topics.iter().enumerate() {
+                let (answered, answer) = client.receive::<<MetadataRequest as Request>::Response>(12);
+                assert_eq!((answered, answer.topics.len()), (number as i32, *count));
+            }
+            client.end(&end);
+            assert_serves(broker, config);
+        });
+    }
+
+    #[test]
+    fn random_bytes_in_place_of_a_handshake_end_their_connection_and_no_other(bytes in some_bytes()) {
+        SECURE.with(|(broker, config)| {
+            let mut stream = TcpStream::connect(("127.0.0.1", broker.port)).unwrap();
+            stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+            // The broker may have closed it before all is written.
+            let _ = stream.write_all(&bytes);
+            assert_closed(&stream);
+            assert_serves(broker, config);
+        });
+    }
 }
 
 #[test]
