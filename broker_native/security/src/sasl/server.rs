@@ -27,6 +27,13 @@ pub enum Step {
         /// For how long its proof is good; `None`: it has no end.
         lifetime_ms: Option<i64>,
     },
+    /// The client's proof is refused. This is sent; the client says that it read so, if it says anything, and then the login fails.
+    Refused {
+        /// What is sent.
+        bytes: Vec<u8>,
+        /// Why, for the log: as [`Failure::cause`].
+        cause: String,
+    },
     /// The login failed.
     Failed(Failure),
 }
@@ -35,24 +42,24 @@ pub enum Step {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// What the client is told; `None`: nothing but that it failed ([`Failure::sentence`]).
-    told: Option<String>,
-    /// Why, for the log; names are escaped, and there is no secret in it.
-    pub cause: String,
+    sentence: Option<String>,
+    /// Why, for the log; names are escaped, and there is no secret in it. `None`: that was said with [`Step::Refused`].
+    pub cause: Option<String>,
 }
 
 impl Failure {
     fn silent(cause: impl Into<String>) -> Step {
-        Step::Failed(Self { told: None, cause: cause.into() })
+        Step::Failed(Self { sentence: None, cause: Some(cause.into()) })
     }
 
-    fn told(sentence: impl Into<String>, cause: impl Into<String>) -> Step {
-        Step::Failed(Self { told: Some(sentence.into()), cause: cause.into() })
+    fn saying(sentence: impl Into<String>, cause: impl Into<String>) -> Step {
+        Step::Failed(Self { sentence: Some(sentence.into()), cause: Some(cause.into()) })
     }
 
     /// What the client is told, in Kafka's words. `again`: it was logged in before (KIP-368).
     pub fn sentence(&self, mechanism: Mechanism, again: bool) -> String {
         let during = if again { "re-authentication" } else { "authentication" };
-        self.told.clone().unwrap_or_else(|| {
+        self.sentence.clone().unwrap_or_else(|| {
             format!("Authentication failed during {during} due to invalid credentials with SASL mechanism {mechanism}")
         })
     }
@@ -73,8 +80,8 @@ pub struct Exchange {
 enum State {
     Begun,
     Scram(Box<ScramServer>),
-    /// The token was refused for this cause; the client has yet to say that it read so.
-    TokenRefused(String),
+    /// The token was refused; the client has yet to say that it read so.
+    TokenRefused,
     Over,
 }
 
@@ -102,8 +109,10 @@ impl Exchange {
             (State::Begun, Mechanism::ScramSha512) => self.scram(Hash::Sha512, message, credentials),
             (State::Begun, Mechanism::OauthBearer) => self.token(message, credentials, now_ms),
             (State::Scram(server), _) => finish(&server, message),
-            (State::TokenRefused(cause), _) if message == [SEPARATOR] => Failure::told(INVALID_TOKEN, cause),
-            (State::TokenRefused(cause), _) => Failure::silent(cause),
+            (State::TokenRefused, _) => {
+                let sentence = (message == [SEPARATOR]).then(|| INVALID_TOKEN.to_owned());
+                Step::Failed(Failure { sentence, cause: None })
+            }
             (State::Over, _) => Failure::silent("it goes on after its last message"),
         }
     }
@@ -116,7 +125,7 @@ impl Exchange {
         let name = shown(&first.user);
         if !first.authorization_id.is_empty() && first.authorization_id != first.user {
             let other = shown(&first.authorization_id);
-            return Failure::told(OTHER_IDENTITY, format!("{name} wants to act as {other}"));
+            return Failure::saying(OTHER_IDENTITY, format!("{name} wants to act as {other}"));
         }
         let Some(nonce) = new_nonce() else { return Failure::silent("the system gives no random bytes") };
         let (credential, known) = credentials.users.scram(hash, &first.user);
@@ -145,30 +154,30 @@ impl Exchange {
                 "Authentication failed: Client requested an authorization id ({other}) that is different from the token's principal name \
                  ({name})"
             );
-            return Failure::told(sentence, format!("{} wants to act as {}", shown(name), shown(other)));
+            return Failure::saying(sentence, format!("{} wants to act as {}", shown(name), shown(other)));
         }
         let lifetime_ms = Some(token.expires_ms.saturating_sub(now_ms).max(0));
         Step::Done { principal: Principal::user(token.subject), bytes: Vec::new(), lifetime_ms }
     }
 
     fn refuse_token(&mut self, cause: impl Into<String>) -> Step {
-        self.state = State::TokenRefused(cause.into());
-        Step::Challenge(INVALID_TOKEN.into())
+        self.state = State::TokenRefused;
+        Step::Refused { bytes: INVALID_TOKEN.into(), cause: cause.into() }
     }
 }
 
 fn plain(message: &[u8], credentials: &Credentials) -> Step {
     let message = match PlainMessage::parse(message) {
         Ok(message) => message,
-        Err(why) => return Failure::told(why.to_string(), why.to_string()),
+        Err(why) => return Failure::saying(why.to_string(), why.to_string()),
     };
     let PlainMessage { authorization_id, user, password } = message;
     let name = shown(&user);
     if !credentials.users.is_password(&user, &password) {
-        return Failure::told(WRONG_PASSWORD, format!("{name} is no user, or its password is wrong"));
+        return Failure::saying(WRONG_PASSWORD, format!("{name} is no user, or its password is wrong"));
     }
     if !authorization_id.is_empty() && authorization_id != user {
-        return Failure::told(OTHER_IDENTITY, format!("{name} wants to act as {}", shown(&authorization_id)));
+        return Failure::saying(OTHER_IDENTITY, format!("{name} wants to act as {}", shown(&authorization_id)));
     }
     Step::Done { principal: Principal::user(user), bytes: Vec::new(), lifetime_ms: None }
 }

@@ -133,9 +133,15 @@ async fn with_header(call: &Call, from: &Origin, turn: Turn) -> Said {
     };
     match turn {
         Turn::Challenge(bytes) => answer(bytes, 0),
+        Turn::Refused { bytes, cause } => {
+            failed(&call.shared, from, &cause).await;
+            answer(bytes, 0)
+        }
         Turn::LoggedIn { bytes, lifetime_ms } => answer(bytes, lifetime_ms),
         Turn::Failed { sentence, cause } => {
-            failed(&call.shared, from, &cause).await;
+            if let Some(cause) = cause {
+                failed(&call.shared, from, &cause).await;
+            }
             Said::Over(call.answer(&SaslAuthenticateResponse {
                 error_code: ErrorCode::SaslAuthenticationFailed.code(),
                 error_message: Some(sentence),
@@ -147,15 +153,22 @@ async fn with_header(call: &Call, from: &Origin, turn: Turn) -> Said {
 
 /// The answer to a message without a header; a client that failed is told nothing, as there is no way to.
 async fn raw(shared: &Shared, from: &Origin, turn: Turn) -> Said {
+    let framed = |bytes: Vec<u8>| {
+        let mut frame = BytesMut::with_capacity(bytes.len() + size_of::<u32>());
+        frame.put_u32(u32::try_from(bytes.len()).unwrap_or(0));
+        frame.put_slice(&bytes);
+        Said::GoOn(Reply::Answer(Answer::of(frame.freeze())))
+    };
     match turn {
-        Turn::Challenge(bytes) | Turn::LoggedIn { bytes, .. } => {
-            let mut frame = BytesMut::with_capacity(bytes.len() + size_of::<u32>());
-            frame.put_u32(u32::try_from(bytes.len()).unwrap_or(0));
-            frame.put_slice(&bytes);
-            Said::GoOn(Reply::Answer(Answer::of(frame.freeze())))
+        Turn::Challenge(bytes) | Turn::LoggedIn { bytes, .. } => framed(bytes),
+        Turn::Refused { bytes, cause } => {
+            failed(shared, from, &cause).await;
+            framed(bytes)
         }
         Turn::Failed { cause, .. } => {
-            failed(shared, from, &cause).await;
+            if let Some(cause) = cause {
+                failed(shared, from, &cause).await;
+            }
             Said::Over(Reply::Nothing)
         }
     }

@@ -49,12 +49,19 @@ pub enum Turn {
         /// After so long it must log in once more; 0: never.
         lifetime_ms: i64,
     },
-    /// It is told so after a while, and the connection ends.
+    /// This is sent after a while, and the client may say that it read so.
+    Refused {
+        /// What is sent.
+        bytes: Vec<u8>,
+        /// For the log.
+        cause: String,
+    },
+    /// The client is told after a while, and the connection ends.
     Failed {
         /// What it is told.
         sentence: String,
-        /// For the log.
-        cause: String,
+        /// For the log; `None`: that was said when the proof was refused.
+        cause: Option<String>,
     },
 }
 
@@ -206,15 +213,23 @@ impl Session {
         let mechanism = exchange.mechanism();
         match step {
             Step::Challenge(bytes) => {
-                if let State::Exchanging { exchange: place, .. } = &mut self.state {
-                    *place = Some(exchange);
-                }
+                self.go_on(exchange);
                 Turn::Challenge(bytes)
+            }
+            Step::Refused { bytes, cause } => {
+                self.go_on(exchange);
+                Turn::Refused { bytes, cause }
             }
             Step::Done { principal, bytes, lifetime_ms } => {
                 self.log_in(mechanism, principal, bytes, lifetime_ms, now_ms)
             }
             Step::Failed(failure) => self.fail(mechanism, &failure),
+        }
+    }
+
+    fn go_on(&mut self, with: Exchange) {
+        if let State::Exchanging { exchange, .. } = &mut self.state {
+            *exchange = Some(with);
         }
     }
 
@@ -241,7 +256,7 @@ impl Session {
             let shown = pylog_security::sasl::shown::shown;
             let cause =
                 format!("it was {} and wants to be {}", shown(before.name()), shown(principal.name()));
-            return Turn::Failed { sentence, cause };
+            return Turn::Failed { sentence, cause: Some(cause) };
         }
         let most = self.rules.as_ref().map(|rules| rules.max_reauth_ms).filter(|most| *most > 0);
         let lifetime_ms = [lifetime_ms, most].into_iter().flatten().min();

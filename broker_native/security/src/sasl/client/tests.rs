@@ -87,7 +87,7 @@ proptest! {
         let (mut is_honest, mut is_first) = (true, true);
         for change in &changes {
             let (real, is_last) = match exchange.step(&message, &CREDENTIALS, NOW_MS) {
-                Step::Challenge(challenge) => (challenge, false),
+                Step::Challenge(challenge) | Step::Refused { bytes: challenge, .. } => (challenge, false),
                 Step::Done { bytes, .. } => (bytes, true),
                 Step::Failed(failure) => (failure.sentence(mechanism, false).into_bytes(), false),
             };

@@ -322,17 +322,20 @@ fn where_there_is_no_login_to_do_its_requests_are_out_of_place() {
 }
 
 #[test]
-fn a_token_is_refused_without_keys_and_the_client_is_told_after_its_last_word() {
+fn a_token_that_is_refused_counts_at_once_and_the_client_hears_it_after_its_last_message() {
     let broker = broker_with(listener("OAUTHBEARER", 0), |_| ());
     let mut client = broker.client();
     handshake(&mut client, "OAUTHBEARER", 1);
     let answer = authenticate(&mut client, b"n,,\x01auth=Bearer a.b.c\x01\x01".to_vec());
     let invalid = r#"{"status":"invalid_token"}"#;
     assert_eq!((answer.error_code, answer.auth_bytes.as_ref()), (0, invalid.as_bytes()));
+    // Who hangs up now has failed all the same.
+    assert_eq!(broker.count("failed_logins"), 1);
     let failed = authenticate(&mut client, vec![1]);
     assert_eq!(failed.error_code, ErrorCode::SaslAuthenticationFailed.code());
     assert_eq!(failed.error_message.unwrap(), invalid);
     assert_eq!(client.frame(), None);
+    assert_eq!(broker.count("failed_logins"), 1, "one login failed, once");
 }
 
 #[test]
