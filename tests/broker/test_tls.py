@@ -95,6 +95,13 @@ def read(settings, topic, count):
         consumer.close()
 
 
+def test_the_log_names_the_setting_for_a_client_of_a_version_that_is_not_enabled(new_broker):
+    broker = new_broker(tls=True, ssl_enabled_protocols="TLSv1.3")
+    with pytest.raises(ssl.SSLError), tls(broker, maximum_version=ssl.TLSVersion.TLSv1_2):
+        pass
+    until(lambda: "see ssl.enabled.protocols" in broker.logs(), "the log says so")
+
+
 @pytest.mark.parametrize(("name", "sent"), [("localhost", "localhost"), (None, "127.0.0.1")])
 def test_a_client_is_sent_the_name_by_which_it_dialled_since_the_certificate_is_for_that(secure, name, sent):
     with tls(secure, dialled=name) as connection:

@@ -9,7 +9,8 @@ attackers is counted by it, too.
 Attackers have a pace, `PER_S` and `ASKED_PER_S` attempts a second: without one the figure would be that of two programs that share a processor. So
 the promise is that an attempt costs a broker less than 4 ms, and a request of one who is logged in less than 1 ms. How many attempts there may be is
 for `max.connections.per.ip`, `max.connection.creation.rate` and quotas to say. Quiet windows and those of an attack take turns; each one of an attack
-is compared with the two beside it, and the median counts.
+is compared with the two beside it, and the median counts. Five windows of a noisy machine can be wrong: where they say that too little is kept, four
+times as many more are taken, once, and the median of all of them counts.
 """
 
 import contextlib
@@ -36,6 +37,7 @@ pytestmark = [pytest.mark.alone, pytest.mark.skipif(not OTHERS, reason="attacker
 
 _KEPT = 0.9
 _WINDOWS = rounds("PYLOG_SECURITY_WINDOWS", 5, 50)
+_MORE_WINDOWS = 4 * _WINDOWS
 _WINDOW_S = 0.2
 _GROWS_MAX = 64 * MIB
 #: How many connections are half open, and how many more come in a second while the rate is taken.
@@ -161,9 +163,12 @@ def test_each_attempt_sees_its_error_and_a_good_client_keeps_nine_tenths_of_its_
     before = peak_bytes(fort.broker)
     windows, attacked = Windows(fort, good), []
     quiet = [windows.quiet()]
-    for _ in range(_WINDOWS):
-        attacked.append(windows.attacked(attackers.once, pace(group)))
-        quiet.append(windows.quiet())
+    for count in (_WINDOWS, _MORE_WINDOWS):
+        for _ in range(count):
+            attacked.append(windows.attacked(attackers.once, pace(group)))
+            quiet.append(windows.quiet())
+        if _kept(quiet, attacked) >= _KEPT:
+            break
     made = attackers.made
     attackers.finish()
     assert {name: set(seen) for name, seen in attackers.seen.items()} == {each.name: {each.sees} for each in attacks}
@@ -171,7 +176,7 @@ def test_each_attempt_sees_its_error_and_a_good_client_keeps_nine_tenths_of_its_
         until(lambda attack=attack: (attack.log or "") in fort.broker.logs(), f"the log says of it: {attack.log}")
     _check_unharmed(fort, before)
     kept = _kept(quiet, attacked)
-    print(_shown(group, kept, quiet, made / (_WINDOWS * _WINDOW_S)))
+    print(_shown(group, kept, quiet, made / (len(attacked) * _WINDOW_S)))
     assert kept >= _KEPT, (quiet, attacked)
 
 

@@ -177,7 +177,10 @@ fn plain(message: &[u8], credentials: &Credentials) -> Step {
         return Failure::saying(WRONG_PASSWORD, format!("{name} is no user, or its password is wrong"));
     }
     if !authorization_id.is_empty() && authorization_id != user {
-        return Failure::saying(OTHER_IDENTITY, format!("{name} wants to act as {}", shown(&authorization_id)));
+        return Failure::saying(
+            OTHER_IDENTITY,
+            format!("{name} wants to act as {}", shown(&authorization_id)),
+        );
     }
     Step::Done { principal: Principal::user(user), bytes: Vec::new(), lifetime_ms: None }
 }

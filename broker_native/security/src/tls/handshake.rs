@@ -53,8 +53,12 @@ fn not_tls(side: Side) -> String {
 fn incompatible(side: Side, error: &PeerIncompatible) -> String {
     use PeerIncompatible as P;
     match error {
-        P::ServerDoesNotSupportTls12Or13 | P::SupportedVersionsExtensionRequired => "it speaks neither TLS 1.2 nor 1.3".into(),
-        P::ServerTlsVersionIsDisabledByOurConfig | P::Tls12NotOffered | P::Tls12NotOfferedOrEnabled => {
+        P::ServerDoesNotSupportTls12Or13 => "it speaks neither TLS 1.2 nor 1.3".into(),
+        // A client of TLS 1.2 does not say which versions it supports.
+        P::ServerTlsVersionIsDisabledByOurConfig
+        | P::SupportedVersionsExtensionRequired
+        | P::Tls12NotOffered
+        | P::Tls12NotOfferedOrEnabled => {
             "the two sides have no version of TLS in common: see ssl.enabled.protocols".into()
         }
         P::SignatureAlgorithmsExtensionRequired => "it speaks a TLS of before 1.2, which is not secure".into(),
