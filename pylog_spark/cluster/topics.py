@@ -20,6 +20,9 @@ NAME_LENGTH_MAX = 249
 # Kafka refuses more in one request too (ReplicationControlManager.MAX_PARTITIONS_PER_BATCH).
 NEW_PARTITIONS_MAX = 10_000
 
+#: Where Kafka's controllers keep what the cluster is: no topic of clients.
+METADATA_LOG = "__cluster_metadata"
+
 _LEGAL = frozenset(string.ascii_letters + string.digits + "._-")
 
 Topics = Mapping[str, Topic]
@@ -107,6 +110,8 @@ def _create_one(
     reason = invalid_name(new_topic.name)
     if reason is not None:
         return Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, reason)
+    if new_topic.name == METADATA_LOG:
+        return Refusal(ErrorCode.INVALID_REQUEST, f"Topic '{METADATA_LOG}' is the name of the cluster's own log.")
     if new_topic.name in topics:
         doing = "is being deleted" if topics[new_topic.name].deleting else "already exists"
         return Refusal(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{new_topic.name}' {doing}.")

@@ -116,6 +116,13 @@ def test_the_same_name_twice_in_a_request(s: Script) -> None:
 
 
 @case
+def test_no_topic_is_called_like_the_log_of_the_metadata(s: Script) -> None:
+    for dry in (True, False):
+        create(s, name="__cluster_metadata", validate_only=dry)
+        s.says("INVALID_REQUEST")
+
+
+@case
 def test_validate_only_creates_nothing(s: Script) -> None:
     name = s.new("dry")
     create(s, name=name, validate_only=True)

@@ -50,6 +50,10 @@ def test_every_name_kafka_allows_is_allowed(name):
     assert created(name).name == name
 
 
+def test_no_topic_is_called_like_the_log_of_the_metadata():
+    assert code(create_one(NewTopic("__cluster_metadata"))) is ErrorCode.INVALID_REQUEST
+
+
 def test_defaults_come_from_the_broker():
     topic = created("t")
     assert [partition.partition for partition in topic.partitions] == [0, 1, 2]
