@@ -15,7 +15,7 @@ use crate::io::response_queue::{Answer, Part};
 use crate::io::room::NoRoom;
 use crate::io::slow::NotDone;
 use crate::listeners::Listener;
-use crate::quotas::Client;
+use crate::quotas::QuotaClient;
 use crate::quotas::table::Quota;
 use crate::shared::Shared;
 use pylog_coordinator::Caller;
@@ -237,8 +237,8 @@ impl Call {
     }
 
     /// Who uses the broker by this request.
-    pub fn client(&self) -> Client<'_> {
-        Client { user: self.principal.name(), client_id: self.client_id.as_deref().unwrap_or_default() }
+    pub fn client(&self) -> QuotaClient<'_> {
+        QuotaClient { user: self.principal.name(), client_id: self.client_id.as_deref().unwrap_or_default() }
     }
 
     /// Adds `bytes` to what the client used, unless it must wait first: for how long, in milliseconds.

@@ -68,7 +68,7 @@ use crate::io::shares::Shares;
 use crate::io::slow::{PASSWORD_THREADS, Slow};
 use crate::listeners::{Listener, ListenerSpec};
 use crate::metrics::Metrics;
-use crate::network::limits::Limits;
+use crate::network::limits::ConnectionLimits;
 use crate::network::listener::{self, Accepting};
 use crate::quotas::Quotas;
 use crate::quotas::rate::Windows;
@@ -346,7 +346,7 @@ impl Server {
             Running { serving: Some(_), .. } => return Err(ServerError::State("listens already")),
             Running { serving: None, .. } => {}
         }
-        let limits = Arc::new(Limits::new(&self.shared.settings, listeners.len())?);
+        let limits = Arc::new(ConnectionLimits::new(&self.shared.settings, listeners.len())?);
         let mut bound = Vec::new();
         for spec in listeners {
             let socket = listener::bind(&spec.host, spec.port)?;

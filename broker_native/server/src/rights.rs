@@ -1,5 +1,7 @@
 //! What handlers ask about the rights of a request's client ([`authorization`](crate::authorization)).
-use crate::authorization::table::Row;
+use std::collections::BTreeSet;
+
+use crate::authorization::table::Right;
 use crate::authorization::{Authorizer, Who};
 use crate::call::Call;
 use pylog_security::acl::{CLUSTER_NAME, Operation, ResourceType};
@@ -16,37 +18,43 @@ impl Call {
         self.shared.authorizer.as_ref().map_or(0, Authorizer::version)
     }
 
-    /// Whether the client has the right of `row` on the resource called `name`. A denial is written to the log where the row says so.
-    pub fn may(&self, row: &Row, name: &str) -> bool {
+    /// Whether the client has the `right` on the resource called `name`. A denial is written to the log where the right says so.
+    pub fn may(&self, right: &Right, name: &str) -> bool {
         let authorizer = self.shared.authorizer.as_ref();
-        authorizer.is_none_or(|authorizer| authorizer.may(self.who(), row, name))
+        authorizer.is_none_or(|authorizer| authorizer.may(self.who(), right, name))
+    }
+
+    /// As [`Call::may`], on all of those that are called so, each of which is asked about once.
+    pub fn may_all<'a>(&self, right: &Right, names: impl Iterator<Item = &'a str>) -> bool {
+        let names: BTreeSet<&str> = names.filter(|_| self.is_guarded()).collect();
+        names.into_iter().all(|name| self.may(right, name))
     }
 
     /// As [`Call::may`], of the cluster.
-    pub fn may_cluster(&self, row: &Row) -> bool {
-        self.may(row, CLUSTER_NAME)
+    pub fn may_cluster(&self, right: &Right) -> bool {
+        self.may(right, CLUSTER_NAME)
     }
 
-    /// Whether the client has the right of `row` on some resource, whatever its name is.
-    pub fn may_some(&self, row: &Row) -> bool {
+    /// Whether the client has the `right` on some resource, whatever its name is.
+    pub fn may_some(&self, right: &Right) -> bool {
         let authorizer = self.shared.authorizer.as_ref();
-        authorizer.is_none_or(|authorizer| authorizer.may_some(self.who(), row))
+        authorizer.is_none_or(|authorizer| authorizer.may_some(self.who(), right))
     }
 
     /// As [`Call::may`].
     ///
     /// # Errors
-    /// That of the row.
-    pub fn check(&self, row: &Row, name: &str) -> Result<(), ErrorCode> {
-        if self.may(row, name) { Ok(()) } else { Err(row.error()) }
+    /// That of the right.
+    pub fn check(&self, right: &Right, name: &str) -> Result<(), ErrorCode> {
+        if self.may(right, name) { Ok(()) } else { Err(right.error()) }
     }
 
     /// As [`Call::may_cluster`].
     ///
     /// # Errors
     /// CLUSTER_AUTHORIZATION_FAILED.
-    pub fn check_cluster(&self, row: &Row) -> Result<(), ErrorCode> {
-        self.check(row, CLUSTER_NAME)
+    pub fn check_cluster(&self, right: &Right) -> Result<(), ErrorCode> {
+        self.check(right, CLUSTER_NAME)
     }
 
     /// Whether the client may do this to a resource; nothing is written to the log.
@@ -55,9 +63,9 @@ impl Call {
         authorizer.is_none_or(|authorizer| authorizer.could(self.who(), operation, resource))
     }
 
-    /// Takes out of `items` those on whose resource the client has not the right of `row`.
-    pub fn set_aside<T>(&self, items: &mut Vec<T>, row: &Row, name: impl Fn(&T) -> &str) -> Vec<T> {
-        self.set_aside_where(items, |item| !self.may(row, name(item)))
+    /// Takes out of `items` those on whose resource the client has not the `right`.
+    pub fn set_aside<T>(&self, items: &mut Vec<T>, right: &Right, name: impl Fn(&T) -> &str) -> Vec<T> {
+        self.set_aside_where(items, |item| !self.may(right, name(item)))
     }
 
     /// Takes out of `items` those that do not pass the `check`, with its error.

@@ -1,4 +1,4 @@
-//! Who may do what: asked by handlers with a row of the [`table`], decided by the ACLs in memory.
+//! Who may do what: asked by handlers with a right of the [`table`], decided by the ACLs in memory.
 //!
 //! Without `authorizer.class.name` there is no [`Authorizer`], and everybody may do everything. With it, what nobody allows is refused;
 //! the principals of `super.users` may do everything, those of the brokers among them. A change of the ACLs holds from the next
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::RwLock;
 
-use self::table::Row;
+use self::table::Right;
 use crate::settings::Settings;
 use pylog_log::info;
 use pylog_log::loggers::AUTHORIZER;
@@ -66,17 +66,17 @@ impl Authorizer {
         Arc::clone(self.policy.read().rules())
     }
 
-    /// Whether `who` has the right of `row` on the resource called `name`. A denial is written to the log where the row says so.
-    pub fn may(&self, who: Who<'_>, row: &Row, name: &str) -> bool {
-        let decision = self.policy.read().allows(who.access(row.operation), (row.resource_type, name));
-        note(who, row, name, decision);
+    /// Whether `who` has the `right` on the resource called `name`. A denial is written to the log where the right says so.
+    pub fn may(&self, who: Who<'_>, right: &Right, name: &str) -> bool {
+        let decision = self.policy.read().allows(who.access(right.operation), (right.resource_type, name));
+        note(who, right, name, decision);
         decision.is_allowed()
     }
 
     /// As [`Authorizer::may`], on some resource, whatever its name is.
-    pub fn may_some(&self, who: Who<'_>, row: &Row) -> bool {
-        let decision = self.policy.read().allows_any(who.access(row.operation), row.resource_type);
-        note(who, row, "(any)", decision);
+    pub fn may_some(&self, who: Who<'_>, right: &Right) -> bool {
+        let decision = self.policy.read().allows_any(who.access(right.operation), right.resource_type);
+        note(who, right, "(any)", decision);
         decision.is_allowed()
     }
 
@@ -102,27 +102,27 @@ impl<'a> Who<'a> {
 }
 
 /// Writes the audit line of a denial. One that the log leaves out costs next to nothing: a request may be denied very many names.
-fn note(who: Who<'_>, row: &Row, name: &str, decision: Decision) {
-    if decision.is_allowed() || !row.is_logged {
+fn note(who: Who<'_>, right: &Right, name: &str, decision: Decision) {
+    if decision.is_allowed() || !right.is_logged {
         return;
     }
     let (principal, client) = (Escaped(who.principal), who.host.to_canonical());
-    let (operation, resource, request) = (row.operation, row.resource_type, row.api.name());
-    let denial = Denial { who, row, name, decision };
+    let (operation, resource, request) = (right.operation, right.resource_type, right.api.name());
+    let denial = Denial { who, right, name, decision };
     info!(target: AUTHORIZER, %principal, %client, %operation, %resource, request, "{denial}");
 }
 
 /// What was denied to whom, as a sentence. What clients choose is escaped: a line stays one line.
 struct Denial<'a> {
     who: Who<'a>,
-    row: &'a Row,
+    right: &'a Right,
     name: &'a str,
     decision: Decision,
 }
 
 impl fmt::Display for Denial<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Row { operation, resource_type, api, .. } = self.row;
+        let Right { operation, resource_type, api, .. } = self.right;
         let (principal, host) = (Escaped(self.who.principal), self.who.host.to_canonical());
         let (name, api, why) = (self.name.escape_debug(), api.name(), self.decision.reason());
         write!(f, "{principal} at {host} may not {operation} {resource_type} \"{name}\" for {api}: {why}")

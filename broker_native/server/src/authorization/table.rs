@@ -1,7 +1,7 @@
-//! What each request demands: API -> operation -> resource. The only place where this is written down; handlers ask with these rows
-//! ([`Call::may`](crate::call::Call::may)), and a test finds every row in the handler of its API.
+//! What each request demands: API -> operation -> resource. The only place where this is written down; handlers ask with these rights
+//! ([`Call::may`](crate::call::Call::may)), and a test finds every right in the handler of its API.
 //!
-//! The rows are those of Kafka's KafkaApis and ControllerApis. Where Kafka asks for one of two rights, both have a row, and what is
+//! The rights are those of Kafka's KafkaApis and ControllerApis. Where Kafka asks for one of two, both are here, and what is
 //! refused is written to the log for the second. What is demanded beyond Kafka is marked: who claims to be a broker, by a replica id or by
 //! the name `__admin_client`, must be allowed to act as one.
 //!
@@ -14,7 +14,7 @@ use pylog_wire::{ApiKey, ErrorCode};
 
 /// One right that a request may demand.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct Right {
     /// Its name in the code.
     pub name: &'static str,
     /// Whose.
@@ -27,7 +27,7 @@ pub struct Row {
     pub is_logged: bool,
 }
 
-impl Row {
+impl Right {
     /// The error of what is refused for want of this right.
     pub const fn error(&self) -> ErrorCode {
         match self.resource_type {
@@ -43,27 +43,27 @@ impl Row {
 /// Requests that everybody may send who is connected: what a client needs to find out what is spoken, and to log in.
 pub const FREE: &[ApiKey] = &[ApiKey::ApiVersions, ApiKey::SaslHandshake, ApiKey::SaslAuthenticate];
 
-macro_rules! rows {
+macro_rules! rights {
     ($($(#[$doc:meta])+ $name:ident: $api:ident $operation:ident $resource_type:ident $says:ident;)*) => {
         $(
             $(#[$doc])+
-            pub const $name: Row = Row {
+            pub const $name: Right = Right {
                 name: stringify!($name),
                 api: ApiKey::$api,
                 operation: Operation::$operation,
                 resource_type: ResourceType::$resource_type,
-                is_logged: rows!(@ $says),
+                is_logged: rights!(@ $says),
             };
         )*
 
-        /// All rows, in the order of this file.
-        pub const ROWS: &[&Row] = &[$(&$name),*];
+        /// All rights, in the order of this file.
+        pub const RIGHTS: &[&Right] = &[$(&$name),*];
     };
     (@ refuses) => { true };
     (@ hides) => { false };
 }
 
-rows! {
+rights! {
     // Records.
     /// All of a request with transactional records.
     PRODUCE_TRANSACTION: Produce Write TransactionalId refuses;

@@ -3,7 +3,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::table::{FREE, PRODUCE_TOPIC, ROWS};
+use super::table::{FREE, PRODUCE_TOPIC, RIGHTS};
 use super::{Authorizer, Denial, Who};
 use crate::call::SERVED;
 use crate::settings::Settings;
@@ -58,28 +58,34 @@ fn words_of(handler: &Path) -> HashSet<String> {
 #[test]
 fn every_served_api_has_a_row_or_is_free() {
     for api in SERVED {
-        let has_row = ROWS.iter().any(|row| row.api == *api);
+        let has_row = RIGHTS.iter().any(|right| right.api == *api);
         assert!(has_row != FREE.contains(api), "{}", api.name());
     }
 }
 
 #[test]
 fn every_row_is_asked_by_its_handler() {
-    for row in ROWS.iter().filter(|row| SERVED.contains(&row.api)) {
-        let handler = handler_of(row.api);
-        assert!(words_of(&handler).contains(row.name), "{} does not ask for {}", handler.display(), row.name);
+    for right in RIGHTS.iter().filter(|right| SERVED.contains(&right.api)) {
+        let handler = handler_of(right.api);
+        assert!(
+            words_of(&handler).contains(right.name),
+            "{} does not ask for {}",
+            handler.display(),
+            right.name
+        );
     }
 }
 
 #[test]
 fn a_row_is_called_as_its_api_and_stands_there_once() {
     let mut names = HashSet::new();
-    for row in ROWS {
-        assert!(names.insert(row.name), "{} stands there twice", row.name);
-        let api = snake_case(row.api.name()).to_uppercase();
-        assert!(row.name.starts_with(&api), "{} is of {api}", row.name);
+    for right in RIGHTS {
+        assert!(names.insert(right.name), "{} stands there twice", right.name);
+        let api = snake_case(right.api.name()).to_uppercase();
+        assert!(right.name.starts_with(&api), "{} is of {api}", right.name);
         assert!(
-            row.resource_type.operations().contains(&row.operation) || row.name == "DELETE_TOPICS_CLUSTER"
+            right.resource_type.operations().contains(&right.operation)
+                || right.name == "DELETE_TOPICS_CLUSTER"
         );
     }
 }
@@ -89,7 +95,7 @@ fn no_name_makes_a_second_line_of_the_audit_log() {
     let mallory = Principal::user("mallory\nUser:root");
     let who = Who { principal: &mallory, host: "::ffff:10.0.0.1".parse().unwrap() };
     let name = "t\" \r\n\u{1b}[2J";
-    let denial = Denial { who, row: &PRODUCE_TOPIC, name, decision: Decision::NotAllowed };
+    let denial = Denial { who, right: &PRODUCE_TOPIC, name, decision: Decision::NotAllowed };
     assert_eq!(
         denial.to_string(),
         "User:mallory\\nUser:root at 10.0.0.1 may not WRITE TOPIC \"t\\\" \\r\\n\\u{1b}[2J\" for Produce: no ACL allows it"

@@ -14,7 +14,7 @@ pub fn handle(call: Call, request: AlterClientQuotasRequest) -> Outcome {
     if let Err(error) = call.check_cluster(&ALTER_CLIENT_QUOTAS_CLUSTER) {
         return Outcome::Now(call.answer(&error_response(&request, error, error.sentence())));
     }
-    decided(call, Kind::AlterClientQuotas, request, 0, error_response)
+    decided(call, Kind::AlterClientQuotas.into(), request, error_response)
 }
 
 fn error_response(

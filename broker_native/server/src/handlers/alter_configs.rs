@@ -2,7 +2,7 @@
 //!
 //! KIP-133. No version added anything.
 use super::common::decided::decided_then;
-use crate::authorization::table::{ALTER_CONFIGS_CLUSTER, ALTER_CONFIGS_GROUP, ALTER_CONFIGS_TOPIC, Row};
+use crate::authorization::table::{ALTER_CONFIGS_CLUSTER, ALTER_CONFIGS_GROUP, ALTER_CONFIGS_TOPIC, Right};
 use crate::call::{Call, Outcome};
 use crate::decide::Kind;
 use pylog_security::acl::CLUSTER_NAME;
@@ -15,8 +15,8 @@ use pylog_wire::messages::{AlterConfigsRequest, AlterConfigsResponse};
 pub fn handle(call: Call, mut request: AlterConfigsRequest) -> Outcome {
     let mut refused = Vec::new();
     for resource in call.set_aside_where(&mut request.resources, |resource| {
-        let (row, name) = right_to(resource);
-        !call.may(row, name)
+        let (right, name) = right_to(resource);
+        !call.may(right, name)
     }) {
         let error = right_to(&resource).0.error();
         let resource = AlterConfigsRequest { resources: vec![resource], ..Default::default() };
@@ -25,13 +25,13 @@ pub fn handle(call: Call, mut request: AlterConfigsRequest) -> Outcome {
     if request.resources.is_empty() && !refused.is_empty() {
         return Outcome::Now(call.answer(&AlterConfigsResponse { responses: refused, ..Default::default() }));
     }
-    decided_then(call, Kind::AlterConfigs, request, 0, error_response, |answer| {
+    decided_then(call, Kind::AlterConfigs.into(), request, error_response, |answer| {
         answer.responses.extend(refused)
     })
 }
 
 /// What is demanded of who changes the resource. Those of types that are not known are refused by who decides.
-fn right_to(resource: &AlterConfigsResource) -> (&'static Row, &str) {
+fn right_to(resource: &AlterConfigsResource) -> (&'static Right, &str) {
     match resource.resource_type {
         RESOURCE_TOPIC => (&ALTER_CONFIGS_TOPIC, &resource.resource_name),
         RESOURCE_GROUP => (&ALTER_CONFIGS_GROUP, &resource.resource_name),

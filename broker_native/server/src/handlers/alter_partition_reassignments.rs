@@ -1,7 +1,7 @@
 //! AlterPartitionReassignments: decided by Python; the replicas move afterwards.
 //!
 //! KIP-455. Version 1 says whether the number of replicas may change (KIP-860).
-use super::common::decided::decided;
+use super::common::decided::{Decision, decided};
 use crate::authorization::table::ALTER_PARTITION_REASSIGNMENTS_CLUSTER;
 use crate::call::{Call, Outcome};
 use crate::decide::Kind;
@@ -14,7 +14,12 @@ pub fn handle(call: Call, request: AlterPartitionReassignmentsRequest) -> Outcom
         return Outcome::Now(call.answer(&error_response(&request, error, error.sentence())));
     }
     let timeout_ms = request.timeout_ms;
-    decided(call, Kind::AlterPartitionReassignments, request, timeout_ms, error_response)
+    decided(
+        call,
+        Decision { timeout_ms, ..Kind::AlterPartitionReassignments.into() },
+        request,
+        error_response,
+    )
 }
 
 fn error_response(

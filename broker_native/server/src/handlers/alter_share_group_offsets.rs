@@ -29,9 +29,9 @@ pub fn handle(call: Call, mut request: AlterShareGroupOffsetsRequest) -> Outcome
     if let Err(refusal) = check_count(count).and_then(|()| check_id(&call, &request.group_id)) {
         return Outcome::Now(call.answer(&error_response(refusal)));
     }
-    let row = &ALTER_SHARE_GROUP_OFFSETS_TOPIC;
-    let refused = call.set_aside(&mut request.topics, row, |topic| &topic.topic_name);
-    let refused: Vec<_> = refused.into_iter().map(|topic| refusal(topic, row.error())).collect();
+    let right = &ALTER_SHARE_GROUP_OFFSETS_TOPIC;
+    let refused = call.set_aside(&mut request.topics, right, |topic| &topic.topic_name);
+    let refused: Vec<_> = refused.into_iter().map(|topic| refusal(topic, right.error())).collect();
     if request.topics.is_empty() && !refused.is_empty() {
         let answer = AlterShareGroupOffsetsResponse { responses: refused, ..Default::default() };
         return Outcome::Now(call.answer(&answer));

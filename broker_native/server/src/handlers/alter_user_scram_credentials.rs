@@ -16,7 +16,7 @@ pub fn handle(call: Call, request: AlterUserScramCredentialsRequest) -> Outcome 
     if let Err(error) = call.check_cluster(&ALTER_USER_SCRAM_CREDENTIALS_CLUSTER) {
         return Outcome::Now(call.answer(&error_response(&request, error, error.sentence())));
     }
-    decided(call, Kind::AlterUserScramCredentials, request, 0, error_response)
+    decided(call, Kind::AlterUserScramCredentials.into(), request, error_response)
 }
 
 fn error_response(

@@ -1,8 +1,6 @@
 //! ConsumerGroupDescribe: asks each group's coordinator.
 //!
 //! KIP-848. Version 1 says which members speak the classic protocol (KIP-1099).
-use std::collections::BTreeSet;
-
 use super::common::operations;
 use crate::authorization::table::{CONSUMER_GROUP_DESCRIBE_GROUP, CONSUMER_GROUP_DESCRIBE_TOPIC};
 use crate::call::{Call, Outcome};
@@ -51,11 +49,8 @@ pub fn handle(call: Call, request: ConsumerGroupDescribeRequest) -> Outcome {
 /// The group, where the client may know of all topics that its members have.
 fn visible(call: &Call, group: DescribedGroup) -> DescribedGroup {
     let assignments = group.members.iter().flat_map(|member| [&member.assignment, &member.target_assignment]);
-    let names =
-        assignments.flat_map(|assignment| &assignment.topic_partitions).map(|topic| &topic.topic_name);
-    let names: BTreeSet<_> = names.filter(|_| call.is_guarded()).collect();
-    let may_know = names.into_iter().all(|name| call.may(&CONSUMER_GROUP_DESCRIBE_TOPIC, name));
-    match may_know {
+    let topics = assignments.flat_map(|assignment| &assignment.topic_partitions);
+    match call.may_all(&CONSUMER_GROUP_DESCRIBE_TOPIC, topics.map(|topic| &*topic.topic_name)) {
         true => group,
         false => DescribedGroup {
             error_message: Some(HAS_HIDDEN_TOPICS.to_owned()),

@@ -42,8 +42,8 @@ fn check(call: &Call, request: &ConsumerGroupHeartbeatRequest) -> Result<(), Err
 /// The answer without topics that the client may not know of: an expression matches them for it, too.
 fn visible(call: &Call, mut answer: ConsumerGroupHeartbeatResponse) -> ConsumerGroupHeartbeatResponse {
     if let Some(assignment) = answer.assignment.as_mut().filter(|_| call.is_guarded()) {
-        let row = &CONSUMER_GROUP_HEARTBEAT_ASSIGNED;
-        assignment.topic_partitions.retain(|topic| may_topic(call, row, "", &topic.topic_id));
+        let right = &CONSUMER_GROUP_HEARTBEAT_ASSIGNED;
+        assignment.topic_partitions.retain(|topic| may_topic(call, right, "", &topic.topic_id));
     }
     answer
 }

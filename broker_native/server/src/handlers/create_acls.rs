@@ -1,6 +1,7 @@
 //! CreateAcls (30): what is wrong with an ACL is found here, the others are stored by Python, all or none of them.
 //!
 //! KIP-140. Version 1 has patterns (KIP-290); 3 users as resources (KIP-373).
+use super::common::acls::{NO_AUTHORIZER, merged, sorted_out};
 use super::common::decided::decided_then;
 use crate::authorization::table::CREATE_ACLS_CLUSTER;
 use crate::call::{Call, Outcome};
@@ -9,9 +10,6 @@ use pylog_security::acl::{AclBinding, InvalidAcl};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::create_acls::{AclCreation, AclCreationResult};
 use pylog_wire::messages::{CreateAclsRequest, CreateAclsResponse};
-
-/// Why nothing is done without an authorizer, as in Kafka.
-pub const NO_AUTHORIZER: &str = "No Authorizer is configured.";
 
 /// Answers in the order of the request.
 pub fn handle(call: Call, request: CreateAclsRequest) -> Outcome {
@@ -22,17 +20,15 @@ pub fn handle(call: Call, request: CreateAclsRequest) -> Outcome {
         let error = ErrorCode::SecurityDisabled;
         return Outcome::Now(call.answer(&error_response(&request, error, NO_AUTHORIZER)));
     }
-    let refusals: Vec<_> = request.creations.iter().map(|creation| binding(creation).err()).collect();
-    let creations = request.creations.into_iter().zip(&refusals);
-    let creations: Vec<_> =
-        creations.filter(|(_, why)| why.is_none()).map(|(creation, _)| creation).collect();
+    let (creations, refusals) = sorted_out(request.creations, |asked| binding(asked).map(|_valid| ()));
     if creations.is_empty() {
-        let mut answer = CreateAclsResponse::default();
-        merge(&mut answer, refusals);
-        return Outcome::Now(call.answer(&answer));
+        let results = merged(Vec::new(), refusals, result);
+        return Outcome::Now(call.answer(&CreateAclsResponse { results, ..Default::default() }));
     }
     let valid = CreateAclsRequest { creations };
-    decided_then(call, Kind::CreateAcls, valid, 0, error_response, |answer| merge(answer, refusals))
+    decided_then(call, Kind::CreateAcls.into(), valid, error_response, |answer| {
+        answer.results = merged(std::mem::take(&mut answer.results), refusals, result);
+    })
 }
 
 /// The ACL that is asked for.
@@ -42,16 +38,6 @@ fn binding(asked: &AclCreation) -> Result<AclBinding, InvalidAcl> {
         (&asked.principal, &asked.host),
         (asked.operation, asked.permission_type),
     )
-}
-
-/// Puts what was refused here between what was decided.
-fn merge(answer: &mut CreateAclsResponse, refusals: Vec<Option<InvalidAcl>>) {
-    let mut decided = std::mem::take(&mut answer.results).into_iter();
-    let results = refusals.into_iter().map(|refusal| match refusal {
-        None => decided.next().unwrap_or_else(|| result(ErrorCode::UnknownServerError, "")),
-        Some(why) => result(ErrorCode::InvalidRequest, &why.to_string()),
-    });
-    answer.results = results.collect();
 }
 
 fn result(error: ErrorCode, why: &str) -> AclCreationResult {

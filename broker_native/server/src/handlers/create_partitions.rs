@@ -1,7 +1,7 @@
 //! CreatePartitions: decided by Python.
 //!
 //! KIP-195. Version 3 knows quotas (KIP-599).
-use super::common::decided::decided_then;
+use super::common::decided::{Decision, decided_then};
 use crate::authorization::table::CREATE_PARTITIONS_TOPIC;
 use crate::call::{Call, Outcome};
 use crate::decide::Kind;
@@ -18,8 +18,8 @@ pub fn handle(call: Call, mut request: CreatePartitionsRequest) -> Outcome {
     if request.topics.is_empty() && !refused.results.is_empty() {
         return Outcome::Now(call.answer(&refused));
     }
-    let timeout_ms = request.timeout_ms;
-    decided_then(call, Kind::CreatePartitions, request, timeout_ms, error_response, |answer| {
+    let decision = Decision { timeout_ms: request.timeout_ms, ..Kind::CreatePartitions.into() };
+    decided_then(call, decision, request, error_response, |answer| {
         answer.results.extend(refused.results);
     })
 }

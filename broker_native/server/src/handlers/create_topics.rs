@@ -2,7 +2,7 @@
 //!
 //! KIP-4. Version 4 leaves counts to the broker (KIP-464); 5 answers with the topics' settings (KIP-525); 6 knows quotas
 //! (KIP-599); 7 answers with the topics' ids (KIP-516).
-use super::common::decided::decided_then_with;
+use super::common::decided::{Decision, decided_then};
 use crate::authorization::table::{CREATE_TOPICS_CLUSTER, CREATE_TOPICS_CONFIGS, CREATE_TOPICS_TOPIC};
 use crate::call::{Call, Outcome};
 use crate::decide::Kind;
@@ -15,21 +15,21 @@ const CREATED_BYTES: usize = /* 8 KiB */ 8 << 10;
 
 /// Asks for the topics.
 pub fn handle(call: Call, mut request: CreateTopicsRequest) -> Outcome {
-    let refused = refused(&call, &mut request);
+    let refused = remove_denied(&call, &mut request);
     if request.topics.is_empty() && !refused.is_empty() {
         return Outcome::Now(call.answer(&CreateTopicsResponse { topics: refused, ..Default::default() }));
     }
-    let timeout_ms = request.timeout_ms;
     let answer_bytes = request.topics.len().saturating_mul(CREATED_BYTES);
-    let (kind, caller) = (Kind::CreateTopics, call.clone());
-    decided_then_with(call, kind, request, (timeout_ms, answer_bytes), error_response, move |answer| {
+    let decision = Decision { kind: Kind::CreateTopics, timeout_ms: request.timeout_ms, answer_bytes };
+    let caller = call.clone();
+    decided_then(call, decision, request, error_response, move |answer| {
         answer.topics.iter_mut().for_each(|topic| hide_configs(&caller, topic));
         answer.topics.extend(refused);
     })
 }
 
 /// Takes out what the client may not create, and answers it.
-fn refused(call: &Call, request: &mut CreateTopicsRequest) -> Vec<CreatableTopicResult> {
+fn remove_denied(call: &Call, request: &mut CreateTopicsRequest) -> Vec<CreatableTopicResult> {
     if !call.is_guarded() || call.may_cluster(&CREATE_TOPICS_CLUSTER) {
         return Vec::new();
     }

@@ -1,8 +1,8 @@
 //! DeleteAcls (31): a filter that makes no sense is refused here; what the others mean is found and deleted by Python.
 //!
 //! KIP-140. Version 1 has patterns (KIP-290); 3 users as resources (KIP-373).
+use super::common::acls::{NO_AUTHORIZER, merged, sorted_out};
 use super::common::decided::decided_then;
-use super::create_acls::NO_AUTHORIZER;
 use crate::authorization::table::DELETE_ACLS_CLUSTER;
 use crate::call::{Call, Outcome};
 use crate::decide::Kind;
@@ -21,16 +21,15 @@ pub fn handle(call: Call, request: DeleteAclsRequest) -> Outcome {
         let error = ErrorCode::SecurityDisabled;
         return Outcome::Now(call.answer(&error_response(&request, error, NO_AUTHORIZER)));
     }
-    let refusals: Vec<_> = request.filters.iter().map(|asked| filter(asked).err()).collect();
-    let filters = request.filters.into_iter().zip(&refusals);
-    let filters: Vec<_> = filters.filter(|(_, why)| why.is_none()).map(|(filter, _)| filter).collect();
+    let (filters, refusals) = sorted_out(request.filters, |asked| filter(asked).map(|_valid| ()));
     if filters.is_empty() {
-        let mut answer = DeleteAclsResponse::default();
-        merge(&mut answer, refusals);
-        return Outcome::Now(call.answer(&answer));
+        let filter_results = merged(Vec::new(), refusals, result);
+        return Outcome::Now(call.answer(&DeleteAclsResponse { filter_results, ..Default::default() }));
     }
     let valid = DeleteAclsRequest { filters };
-    decided_then(call, Kind::DeleteAcls, valid, 0, error_response, |answer| merge(answer, refusals))
+    decided_then(call, Kind::DeleteAcls.into(), valid, error_response, |answer| {
+        answer.filter_results = merged(std::mem::take(&mut answer.filter_results), refusals, result);
+    })
 }
 
 /// Which ACLs are meant.
@@ -40,16 +39,6 @@ fn filter(asked: &DeleteAclsFilter) -> Result<AclFilter, InvalidFilter> {
         (asked.principal_filter.as_deref(), asked.host_filter.as_deref()),
         (asked.operation, asked.permission_type),
     )
-}
-
-/// Puts what was refused here between what was decided.
-fn merge(answer: &mut DeleteAclsResponse, refusals: Vec<Option<InvalidFilter>>) {
-    let mut decided = std::mem::take(&mut answer.filter_results).into_iter();
-    let results = refusals.into_iter().map(|refusal| match refusal {
-        None => decided.next().unwrap_or_else(|| result(ErrorCode::UnknownServerError, "")),
-        Some(why) => result(ErrorCode::InvalidRequest, &why.to_string()),
-    });
-    answer.filter_results = results.collect();
 }
 
 fn result(error: ErrorCode, why: &str) -> DeleteAclsFilterResult {

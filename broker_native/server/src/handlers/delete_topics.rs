@@ -5,7 +5,7 @@
 //! KIP-4. Version 5 has a sentence for each error, and knows quotas (KIP-599); 6 names topics by id too (KIP-516).
 use uuid::Uuid;
 
-use super::common::decided::decided_then;
+use super::common::decided::{Decision, decided_then};
 use crate::authorization::table::{DELETE_TOPICS_CLUSTER, DELETE_TOPICS_DESCRIBE, DELETE_TOPICS_TOPIC};
 use crate::call::{Call, Outcome};
 use crate::decide::Kind;
@@ -20,8 +20,8 @@ pub fn handle(call: Call, mut request: DeleteTopicsRequest) -> Outcome {
     if request.topics.is_empty() && request.topic_names.is_empty() && !refused.is_empty() {
         return Outcome::Now(call.answer(&DeleteTopicsResponse { responses: refused, ..Default::default() }));
     }
-    let timeout_ms = request.timeout_ms;
-    decided_then(call, Kind::DeleteTopics, request, timeout_ms, error_response, |answer| {
+    let decision = Decision { timeout_ms: request.timeout_ms, ..Kind::DeleteTopics.into() };
+    decided_then(call, decision, request, error_response, |answer| {
         answer.responses.extend(refused);
     })
 }

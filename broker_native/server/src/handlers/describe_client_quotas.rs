@@ -13,7 +13,7 @@ pub fn handle(call: Call, request: DescribeClientQuotasRequest) -> Outcome {
     if let Err(error) = call.check_cluster(&DESCRIBE_CLIENT_QUOTAS_CLUSTER) {
         return Outcome::Now(call.answer(&error_response(&request, error, error.sentence())));
     }
-    decided(call, Kind::DescribeClientQuotas, request, 0, error_response)
+    decided(call, Kind::DescribeClientQuotas.into(), request, error_response)
 }
 
 fn error_response(

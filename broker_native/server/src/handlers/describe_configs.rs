@@ -3,9 +3,9 @@
 //! KIP-133. Version 1 has sources and synonyms (KIP-226); 3 types and documentation (KIP-569).
 use std::collections::HashSet;
 
-use super::common::decided::decided_then_with;
+use super::common::decided::{Decision, decided_then};
 use crate::authorization::table::{
-    DESCRIBE_CONFIGS_CLUSTER, DESCRIBE_CONFIGS_GROUP, DESCRIBE_CONFIGS_TOPIC, Row,
+    DESCRIBE_CONFIGS_CLUSTER, DESCRIBE_CONFIGS_GROUP, DESCRIBE_CONFIGS_TOPIC, Right,
 };
 use crate::call::{Call, Outcome};
 use crate::decide::Kind;
@@ -23,8 +23,8 @@ const DESCRIBED_BYTES: usize = /* 24 KiB */ 24 << 10;
 pub fn handle(call: Call, mut request: DescribeConfigsRequest) -> Outcome {
     let mut refused = Vec::new();
     for resource in call.set_aside_where(&mut request.resources, |resource| {
-        let (row, name) = right_to(resource);
-        !call.may(row, name)
+        let (right, name) = right_to(resource);
+        !call.may(right, name)
     }) {
         let error = right_to(&resource).0.error();
         let resource = DescribeConfigsRequest { resources: vec![resource], ..Default::default() };
@@ -39,14 +39,14 @@ pub fn handle(call: Call, mut request: DescribeConfigsRequest) -> Outcome {
     let named = request.resources.iter().map(|resource| (resource.resource_type, &resource.resource_name));
     let different = named.collect::<HashSet<_>>().len();
     let answer_bytes = different.saturating_mul(DESCRIBED_BYTES);
-    let kind = Kind::DescribeConfigs;
-    decided_then_with(call, kind, request, (0, answer_bytes), error_response, |answer| {
+    let decision = Decision { answer_bytes, ..Kind::DescribeConfigs.into() };
+    decided_then(call, decision, request, error_response, |answer| {
         answer.results.extend(refused);
     })
 }
 
 /// What is demanded of who looks at the resource.
-fn right_to(resource: &DescribeConfigsResource) -> (&'static Row, &str) {
+fn right_to(resource: &DescribeConfigsResource) -> (&'static Right, &str) {
     match resource.resource_type {
         RESOURCE_TOPIC => (&DESCRIBE_CONFIGS_TOPIC, &resource.resource_name),
         RESOURCE_GROUP => (&DESCRIBE_CONFIGS_GROUP, &resource.resource_name),

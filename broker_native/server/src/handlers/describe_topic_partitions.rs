@@ -22,7 +22,7 @@ pub fn handle(call: &Call, request: &DescribeTopicPartitionsRequest) -> Outcome 
     let topics = call.shared.topics.now();
     let answer = match names(request, &topics) {
         Ok(mut names) => {
-            let refused = refused(call, request, &mut names);
+            let refused = remove_denied(call, request, &mut names);
             let mut answer = page(call, request, &topics, &names);
             answer.topics.extend(refused);
             answer
@@ -52,7 +52,7 @@ fn names<'a>(
 }
 
 /// Takes out the topics that the client may not know of; answers those that are named.
-fn refused(
+fn remove_denied(
     call: &Call,
     request: &DescribeTopicPartitionsRequest,
     names: &mut BTreeSet<&str>,
@@ -62,12 +62,12 @@ fn refused(
         return refused;
     }
     let all = request.topics.is_empty();
-    let row = if all { &DESCRIBE_TOPIC_PARTITIONS_ALL } else { &DESCRIBE_TOPIC_PARTITIONS_TOPIC };
+    let right = if all { &DESCRIBE_TOPIC_PARTITIONS_ALL } else { &DESCRIBE_TOPIC_PARTITIONS_TOPIC };
     names.retain(|name| {
-        let may = call.may(row, name);
+        let may = call.may(right, name);
         if !may && !all {
             refused.push(DescribeTopicPartitionsResponseTopic {
-                error_code: row.error().code(),
+                error_code: right.error().code(),
                 name: Some((*name).to_owned()),
                 ..Default::default()
             });

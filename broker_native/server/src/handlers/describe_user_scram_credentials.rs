@@ -13,7 +13,7 @@ pub fn handle(call: Call, request: DescribeUserScramCredentialsRequest) -> Outco
     if let Err(error) = call.check_cluster(&DESCRIBE_USER_SCRAM_CREDENTIALS_CLUSTER) {
         return Outcome::Now(call.answer(&error_response(&request, error, error.sentence())));
     }
-    decided(call, Kind::DescribeUserScramCredentials, request, 0, error_response)
+    decided(call, Kind::DescribeUserScramCredentials.into(), request, error_response)
 }
 
 fn error_response(

@@ -1,7 +1,7 @@
 //! ElectLeaders: decided by Python.
 //!
 //! KIP-183. Version 1 may elect replicas that are not in sync (KIP-460).
-use super::common::decided::decided;
+use super::common::decided::{Decision, decided};
 use crate::authorization::table::ELECT_LEADERS_CLUSTER;
 use crate::call::{Call, Outcome};
 use crate::decide::Kind;
@@ -14,7 +14,7 @@ pub fn handle(call: Call, request: ElectLeadersRequest) -> Outcome {
         return Outcome::Now(call.answer(&error_response(&request, error, error.sentence())));
     }
     let timeout_ms = request.timeout_ms;
-    decided(call, Kind::ElectLeaders, request, timeout_ms, error_response)
+    decided(call, Decision { timeout_ms, ..Kind::ElectLeaders.into() }, request, error_response)
 }
 
 fn error_response(_request: &ElectLeadersRequest, error: ErrorCode, _why: &str) -> ElectLeadersResponse {

@@ -33,7 +33,7 @@ pub fn handle(call: Call, mut request: FindCoordinatorRequest) -> Outcome {
     if call.version < MANY_FROM {
         request.coordinator_keys = vec![std::mem::take(&mut request.key)];
     }
-    let refused = refused(&call, &mut request);
+    let refused = remove_denied(&call, &mut request);
     if request.coordinator_keys.is_empty() && !refused.is_empty() {
         return Outcome::Now(respond(&call, refused));
     }
@@ -51,7 +51,7 @@ pub fn handle(call: Call, mut request: FindCoordinatorRequest) -> Outcome {
 }
 
 /// Takes out the keys that the client may not ask for, and answers them.
-fn refused(call: &Call, request: &mut FindCoordinatorRequest) -> Vec<Found> {
+fn remove_denied(call: &Call, request: &mut FindCoordinatorRequest) -> Vec<Found> {
     let key_type = request.key_type;
     let check = |key: &str| match key_type {
         GROUP => call.check(&FIND_COORDINATOR_GROUP, key),

@@ -3,7 +3,8 @@
 //! KIP-339. No version added anything.
 use super::common::decided::decided_then;
 use crate::authorization::table::{
-    INCREMENTAL_ALTER_CONFIGS_CLUSTER, INCREMENTAL_ALTER_CONFIGS_GROUP, INCREMENTAL_ALTER_CONFIGS_TOPIC, Row,
+    INCREMENTAL_ALTER_CONFIGS_CLUSTER, INCREMENTAL_ALTER_CONFIGS_GROUP, INCREMENTAL_ALTER_CONFIGS_TOPIC,
+    Right,
 };
 use crate::call::{Call, Outcome};
 use crate::decide::Kind;
@@ -17,8 +18,8 @@ use pylog_wire::messages::{IncrementalAlterConfigsRequest, IncrementalAlterConfi
 pub fn handle(call: Call, mut request: IncrementalAlterConfigsRequest) -> Outcome {
     let mut refused = Vec::new();
     for resource in call.set_aside_where(&mut request.resources, |resource| {
-        let (row, name) = right_to(resource);
-        !call.may(row, name)
+        let (right, name) = right_to(resource);
+        !call.may(right, name)
     }) {
         let error = right_to(&resource).0.error();
         let resource = IncrementalAlterConfigsRequest { resources: vec![resource], ..Default::default() };
@@ -29,13 +30,13 @@ pub fn handle(call: Call, mut request: IncrementalAlterConfigsRequest) -> Outcom
             call.answer(&IncrementalAlterConfigsResponse { responses: refused, ..Default::default() }),
         );
     }
-    decided_then(call, Kind::IncrementalAlterConfigs, request, 0, error_response, |answer| {
+    decided_then(call, Kind::IncrementalAlterConfigs.into(), request, error_response, |answer| {
         answer.responses.extend(refused)
     })
 }
 
 /// What is demanded of who changes the resource. Those of types that are not known are refused by who decides.
-fn right_to(resource: &AlterConfigsResource) -> (&'static Row, &str) {
+fn right_to(resource: &AlterConfigsResource) -> (&'static Right, &str) {
     match resource.resource_type {
         RESOURCE_TOPIC => (&INCREMENTAL_ALTER_CONFIGS_TOPIC, &resource.resource_name),
         RESOURCE_GROUP => (&INCREMENTAL_ALTER_CONFIGS_GROUP, &resource.resource_name),

@@ -1,7 +1,7 @@
 //! ListPartitionReassignments: answered by Python.
 //!
 //! KIP-455.
-use super::common::decided::decided;
+use super::common::decided::{Decision, decided};
 use crate::authorization::table::LIST_PARTITION_REASSIGNMENTS_CLUSTER;
 use crate::call::{Call, Outcome};
 use crate::decide::Kind;
@@ -14,7 +14,7 @@ pub fn handle(call: Call, request: ListPartitionReassignmentsRequest) -> Outcome
         return Outcome::Now(call.answer(&error_response(&request, error, error.sentence())));
     }
     let timeout_ms = request.timeout_ms;
-    decided(call, Kind::ListPartitionReassignments, request, timeout_ms, error_response)
+    decided(call, Decision { timeout_ms, ..Kind::ListPartitionReassignments.into() }, request, error_response)
 }
 
 fn error_response(

@@ -48,7 +48,7 @@ pub fn handle(call: Call, mut request: MetadataRequest) -> Outcome {
     // A topic that this broker does not know may be there all the same while it has no lease.
     let creates =
         request.allow_auto_topic_creation && call.shared.settings.auto_create_topics_enable && !forwards;
-    let refused = refused(&call, &mut request, &image, creates);
+    let refused = remove_denied(&call, &mut request, &image, creates);
     if forwards {
         return Outcome::later(async move { forwarded(&call, request, refused).await });
     }
@@ -114,8 +114,8 @@ fn visible(
         let all = request.topics.is_none();
         answer.topics.retain(|topic| {
             // One that was asked for by its id has got its name only now.
-            let row = if all { &METADATA_ALL_TOPICS } else { &METADATA_TOPIC };
-            topic.name.as_ref().is_none_or(|name| call.may(row, name))
+            let right = if all { &METADATA_ALL_TOPICS } else { &METADATA_TOPIC };
+            topic.name.as_ref().is_none_or(|name| call.may(right, name))
         });
         for topic in &mut answer.topics {
             topic.topic_authorized_operations = operations_on(call, request, topic);
@@ -127,7 +127,7 @@ fn visible(
 }
 
 /// Takes out the topics that the client may not know of, and those that would be created and that it may not create; answers them.
-fn refused(
+fn remove_denied(
     call: &Call,
     request: &mut MetadataRequest,
     image: &MetadataImage,
@@ -252,7 +252,10 @@ fn find(
     }
     let found = match &asked.name {
         Some(name) if !by_id => image.named(name),
-        _ => image.with_id(&asked.topic_id),
+        // One that was applied since the right was asked for.
+        _ => image
+            .with_id(&asked.topic_id)
+            .filter(|topic| call.could(Operation::Describe, (ResourceType::Topic, &topic.name))),
     };
     if let Some(topic) = found {
         return described(topic, brokers);

@@ -66,8 +66,8 @@ impl Shape {
     /// The group's answer, as far as the client may see it.
     fn visible(self, call: &Call, mut group: OffsetFetchResponseGroup) -> OffsetFetchResponseGroup {
         if self.all && call.is_guarded() {
-            let row = &OFFSET_FETCH_ALL_TOPICS;
-            group.topics.retain(|topic| may_topic(call, row, &topic.name, &topic.topic_id));
+            let right = &OFFSET_FETCH_ALL_TOPICS;
+            group.topics.retain(|topic| may_topic(call, right, &topic.name, &topic.topic_id));
         }
         group.topics.extend(self.refused);
         group

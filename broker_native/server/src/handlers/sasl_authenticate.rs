@@ -1,4 +1,6 @@
 //! SaslAuthenticate where no login is going on: see `sasl_handshake`.
+//!
+//! KIP-152. Version 1 says how long the login lasts (KIP-368); no other added anything.
 use crate::call::{Call, Outcome};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::{SaslAuthenticateRequest, SaslAuthenticateResponse};

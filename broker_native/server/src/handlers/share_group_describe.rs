@@ -1,8 +1,6 @@
 //! ShareGroupDescribe: asks each group's coordinator.
 //!
 //! KIP-932.
-use std::collections::BTreeSet;
-
 use super::common::group_call::{answer_all, ask, error_of};
 use super::common::operations;
 use super::consumer_group_describe::HAS_HIDDEN_TOPICS;
@@ -46,9 +44,7 @@ pub fn handle(call: Call, request: ShareGroupDescribeRequest) -> Outcome {
 /// The group, where the client may know of all topics that its members have.
 fn visible(call: &Call, group: DescribedGroup) -> DescribedGroup {
     let topics = group.members.iter().flat_map(|member| &member.assignment.topic_partitions);
-    let names: BTreeSet<_> = topics.map(|topic| &topic.topic_name).filter(|_| call.is_guarded()).collect();
-    let may_know = names.into_iter().all(|name| call.may(&SHARE_GROUP_DESCRIBE_TOPIC, name));
-    match may_know {
+    match call.may_all(&SHARE_GROUP_DESCRIBE_TOPIC, topics.map(|topic| &*topic.topic_name)) {
         true => group,
         false => DescribedGroup {
             error_message: Some(HAS_HIDDEN_TOPICS.to_owned()),

@@ -65,7 +65,7 @@ fn error_of(answer: &Result<StateReply, ErrorCode>) -> ErrorCode {
 
 /// Declares the handler of one of the requests: what a partition of it asks, and what the answer has besides its error.
 macro_rules! keeper_of {
-    ($(#[$doc:meta])* $name:ident, $row:ident, $request:ident -> $response:ident, $module:ident :: $topic:ident,
+    ($(#[$doc:meta])* $name:ident, $right:ident, $request:ident -> $response:ident, $module:ident :: $topic:ident,
         |$one:ident| $asks:expr, $fill:ident) => {
         $(#[$doc])*
         pub fn $name(call: Call, request: messages::$request) -> Outcome {
@@ -74,7 +74,7 @@ macro_rules! keeper_of {
                 // Brokers ask for fewer.
                 return Outcome::Now(call.answer(&messages::$response::default()));
             }
-            let refused = call.check_cluster(&$row).err();
+            let refused = call.check_cluster(&$right).err();
             let mut asked = Vec::new();
             for topic in request.topics {
                 let of_partition = |$one: $module::PartitionData| {

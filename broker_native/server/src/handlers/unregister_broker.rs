@@ -13,7 +13,7 @@ pub fn handle(call: Call, request: UnregisterBrokerRequest) -> Outcome {
     if let Err(error) = call.check_cluster(&UNREGISTER_BROKER_CLUSTER) {
         return Outcome::Now(call.answer(&error_response(&request, error, error.sentence())));
     }
-    decided(call, Kind::UnregisterBroker, request, 0, error_response)
+    decided(call, Kind::UnregisterBroker.into(), request, error_response)
 }
 
 fn error_response(

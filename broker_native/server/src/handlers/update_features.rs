@@ -4,7 +4,7 @@
 //! KIP-584. Version 1 may only ask, and says which way a level may go (KIP-778); 2 answers for all features at once
 //! (KIP-1022).
 use super::api_versions::fixed;
-use super::common::decided::decided;
+use super::common::decided::{Decision, decided};
 use super::common::share_call::are_kept;
 use crate::authorization::table::UPDATE_FEATURES_CLUSTER;
 use crate::call::{Call, Outcome};
@@ -33,7 +33,8 @@ pub fn handle(call: Call, mut request: UpdateFeaturesRequest) -> Outcome {
     }
     request.feature_updates.retain(level);
     let timeout_ms = request.timeout_ms;
-    decided(call, Kind::UpdateFeatures, request, timeout_ms, |_request, code, why| error(code, why))
+    let decision = Decision { timeout_ms, ..Kind::UpdateFeatures.into() };
+    decided(call, decision, request, |_request, code, why| error(code, why))
 }
 
 /// Why an update of a feature with a fixed level cannot be made.

@@ -23,7 +23,7 @@ const UNLIMITED: usize = i32::MAX as usize;
 
 /// See the module.
 #[derive(Debug)]
-pub struct Limits {
+pub struct ConnectionLimits {
     places: Arc<Semaphore>,
     most: usize,
     /// The listener whose connections are counted neither among `places` nor by the rate.
@@ -52,10 +52,10 @@ pub enum Full {
 #[derive(Debug)]
 pub struct Place {
     _of_all: Option<OwnedSemaphorePermit>,
-    of_address: Option<(Arc<Limits>, IpAddr)>,
+    of_address: Option<(Arc<ConnectionLimits>, IpAddr)>,
 }
 
-impl Limits {
+impl ConnectionLimits {
     /// The limits of a broker with so many listeners.
     ///
     /// # Errors
@@ -173,8 +173,8 @@ mod tests {
         Listener::new(ListenerSpec { name: name.into(), ..ListenerSpec::plaintext("", 0) }).unwrap()
     }
 
-    fn limits(settings: Settings, listeners: usize) -> Arc<Limits> {
-        Arc::new(Limits::new(&settings, listeners).unwrap())
+    fn limits(settings: Settings, listeners: usize) -> Arc<ConnectionLimits> {
+        Arc::new(ConnectionLimits::new(&settings, listeners).unwrap())
     }
 
     #[test]
@@ -233,6 +233,6 @@ mod tests {
         let due: Vec<_> = (0..31).map(|_| limits.due(&listener, later).unwrap()).collect();
         assert_eq!(due.iter().filter(|due| **due <= later).count(), 11);
         assert_eq!(*due.last().unwrap(), later + Duration::from_secs(2));
-        assert_eq!(Limits::new(&Settings::default(), 1).unwrap().due(&listener, later), None);
+        assert_eq!(ConnectionLimits::new(&Settings::default(), 1).unwrap().due(&listener, later), None);
     }
 }

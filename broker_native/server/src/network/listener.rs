@@ -1,4 +1,4 @@
-//! Accepts the connections of one listener as far as [`Limits`] allow, each served by a task of its own. Those that would take one of
+//! Accepts the connections of one listener as far as [`ConnectionLimits`] allow, each served by a task of its own. Those that would take one of
 //! the last file descriptors (`reserved.file.descriptors`) are closed at once.
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 
 use super::connection::serve;
 use super::descriptors::{is_none_left, is_reserved};
-use super::limits::Limits;
+use super::limits::ConnectionLimits;
 use crate::listeners::Listener;
 use crate::shared::Shared;
 use pylog_log::loggers::NETWORK;
@@ -49,7 +49,7 @@ pub struct Accepting {
     /// For which listener.
     pub listener: Arc<Listener>,
     /// Those of all listeners.
-    pub limits: Arc<Limits>,
+    pub limits: Arc<ConnectionLimits>,
     /// Dropped with the last connection.
     pub alive: mpsc::Sender<()>,
 }

@@ -70,7 +70,7 @@ pub enum Turn {
 pub struct Session {
     /// `None` at a listener without SASL.
     rules: Option<Arc<LoginRules>>,
-    state: State,
+    state: SessionState,
     /// The login that is in force.
     login: Option<Login>,
     /// When the client last began to log in once more.
@@ -78,7 +78,7 @@ pub struct Session {
 }
 
 #[derive(Debug)]
-enum State {
+enum SessionState {
     Open,
     Begun { versions: bool },
     Exchanging { exchange: Option<Exchange>, raw: bool },
@@ -96,17 +96,22 @@ struct Login {
 impl Session {
     /// Of a connection to a listener without SASL: all is served.
     pub fn open() -> Self {
-        Self { rules: None, state: State::Open, login: None, last_again_ms: None }
+        Self { rules: None, state: SessionState::Open, login: None, last_again_ms: None }
     }
 
     /// Of a connection to a listener with SASL.
     pub fn begun(rules: Arc<LoginRules>) -> Self {
-        Self { rules: Some(rules), state: State::Begun { versions: false }, login: None, last_again_ms: None }
+        Self {
+            rules: Some(rules),
+            state: SessionState::Begun { versions: false },
+            login: None,
+            last_again_ms: None,
+        }
     }
 
     /// Whether there is nothing to log in to.
     pub fn is_open(&self) -> bool {
-        matches!(self.state, State::Open)
+        matches!(self.state, SessionState::Open)
     }
 
     /// The mechanisms that are offered.
@@ -121,7 +126,7 @@ impl Session {
 
     /// Whether the next frame is a message of the mechanism, of any length.
     pub fn is_raw(&self) -> bool {
-        matches!(self.state, State::Exchanging { raw: true, .. })
+        matches!(self.state, SessionState::Exchanging { raw: true, .. })
     }
 
     /// Whether the client has been logged in before, and logs in once more.
@@ -141,9 +146,9 @@ impl Session {
         let name =
             || key.map_or_else(|| format!("API key {}", code.unwrap_or(-1)), |key| key.name().to_owned());
         match &mut self.state {
-            State::Open => Next::Serve,
-            State::Exchanging { raw: true, .. } => Next::Token,
-            State::Begun { versions } => match key {
+            SessionState::Open => Next::Serve,
+            SessionState::Exchanging { raw: true, .. } => Next::Token,
+            SessionState::Begun { versions } => match key {
                 // One that is answered with UNSUPPORTED_VERSION is asked again in another version.
                 Some(ApiKey::ApiVersions) if !*versions => {
                     *versions = ApiKey::ApiVersions.info().supports(version);
@@ -155,14 +160,14 @@ impl Session {
                 Some(ApiKey::SaslHandshake) => handshake_of(version),
                 _ => Next::Refuse(format!("it sent {} before a login", name())),
             },
-            State::Exchanging { .. } => match key {
+            SessionState::Exchanging { .. } => match key {
                 Some(ApiKey::SaslAuthenticate) if ApiKey::SaslAuthenticate.info().supports(version) => {
                     Next::Authenticate
                 }
                 _ => Next::Refuse(format!("it sent {} in the middle of a login", name())),
             },
-            State::LoggedIn => self.next_when_logged_in(key, version, now_ms),
-            State::Over => Next::Refuse("its login has failed".into()),
+            SessionState::LoggedIn => self.next_when_logged_in(key, version, now_ms),
+            SessionState::Over => Next::Refuse("its login has failed".into()),
         }
     }
 
@@ -186,24 +191,24 @@ impl Session {
         let found = mechanism.parse::<Mechanism>().ok().filter(|asked| self.mechanisms().contains(asked));
         let refused = |cause| Err((ErrorCode::UnsupportedSaslMechanism, cause));
         let Some(mechanism) = found else {
-            self.state = State::Over;
+            self.state = SessionState::Over;
             let name = pylog_security::sasl::shown::shown(mechanism);
             return refused(format!("it asks for the mechanism {name}, which is not offered here"));
         };
         if let Some(before) =
             self.login.as_ref().map(|login| login.mechanism).filter(|before| *before != mechanism)
         {
-            self.state = State::Over;
+            self.state = SessionState::Over;
             return refused(format!("it logged in by {before} and wants to log in again by {mechanism}"));
         }
-        self.state = State::Exchanging { exchange: Some(Exchange::new(mechanism)), raw: version == 0 };
+        self.state = SessionState::Exchanging { exchange: Some(Exchange::new(mechanism)), raw: version == 0 };
         Ok(())
     }
 
     /// Takes the exchange out, for its next step; [`Session::stepped`] gives it back.
     pub fn exchange(&mut self) -> Option<Exchange> {
         match &mut self.state {
-            State::Exchanging { exchange, .. } => exchange.take(),
+            SessionState::Exchanging { exchange, .. } => exchange.take(),
             _ => None,
         }
     }
@@ -228,13 +233,13 @@ impl Session {
     }
 
     fn go_on(&mut self, with: Exchange) {
-        if let State::Exchanging { exchange, .. } = &mut self.state {
+        if let SessionState::Exchanging { exchange, .. } = &mut self.state {
             *exchange = Some(with);
         }
     }
 
     fn fail(&mut self, mechanism: Mechanism, failure: &Failure) -> Turn {
-        self.state = State::Over;
+        self.state = SessionState::Over;
         Turn::Failed { sentence: failure.sentence(mechanism, self.is_again()), cause: failure.cause.clone() }
     }
 
@@ -249,7 +254,7 @@ impl Session {
         if let Some(before) =
             self.login.as_ref().map(|login| &login.principal).filter(|before| ***before != principal)
         {
-            self.state = State::Over;
+            self.state = SessionState::Over;
             let dotted = |principal: &Principal| format!("{}.{}", principal.kind(), principal.name());
             let (old, new) = (dotted(before), dotted(&principal));
             let sentence = format!("Cannot change principals during re-authentication from {old}: {new}");
@@ -263,7 +268,7 @@ impl Session {
         let lifetime_ms = lifetime_ms.map(|lifetime| lifetime.clamp(0, LIFETIME_MAX_MS));
         let ends_ms = lifetime_ms.map(|lifetime| now_ms.saturating_add(lifetime));
         self.login = Some(Login { principal: Arc::new(principal), mechanism, ends_ms });
-        self.state = State::LoggedIn;
+        self.state = SessionState::LoggedIn;
         Turn::LoggedIn { bytes, lifetime_ms: lifetime_ms.unwrap_or(0) }
     }
 }

@@ -22,7 +22,7 @@ use parking_lot::{Mutex, RwLock};
 use pylog_log::loggers::REQUEST;
 use pylog_log::warn;
 use rate::{Rate, Windows};
-use table::{EntityQuotas, Limits, Quota, Share};
+use table::{EntityQuotas, Quota, QuotaLimits, Share};
 
 /// Clients whose use is added up apart, for each kind of limit: about 100 bytes and 24 for each window, 10 MB with the 11 windows of the
 /// default. The use of those beyond is added up together, so that nobody escapes a limit by ever new client ids.
@@ -33,7 +33,7 @@ const NOT_ENFORCED: &[&str] = &["controller_mutation_rate", "connection_creation
 
 /// Who uses the broker.
 #[derive(Debug, Clone, Copy)]
-pub struct Client<'a> {
+pub struct QuotaClient<'a> {
     /// The name of the user, `ANONYMOUS` without a login.
     pub user: &'a str,
     /// The client id; empty when there is none.
@@ -44,14 +44,14 @@ pub struct Client<'a> {
 #[derive(Debug)]
 pub struct Quotas {
     windows: Windows,
-    kinds: [Kind; Quota::ALL.len()],
+    kinds: [QuotaKind; Quota::ALL.len()],
     numbers: Numbers,
 }
 
 #[derive(Debug, Default)]
-struct Kind {
+struct QuotaKind {
     is_limited: AtomicBool,
-    limits: RwLock<Arc<Limits>>,
+    limits: RwLock<Arc<QuotaLimits>>,
     rates: Mutex<Rates>,
 }
 
@@ -100,7 +100,7 @@ impl Quotas {
     /// These are the limits from now on; what was used before still counts.
     pub fn apply(&self, stored: &[EntityQuotas]) {
         for quota in Quota::ALL {
-            let limits = Limits::of(quota, stored);
+            let limits = QuotaLimits::of(quota, stored);
             let kind = self.kind(quota);
             kind.is_limited.store(!limits.is_empty(), Ordering::Release);
             *kind.limits.write() = Arc::new(limits);
@@ -118,7 +118,7 @@ impl Quotas {
     }
 
     /// Adds what was used, and gives how long the client must pause, in milliseconds; 0 when it is within its limit.
-    pub fn record(&self, quota: Quota, client: Client<'_>, amount: f64, now_ms: i64) -> i32 {
+    pub fn record(&self, quota: Quota, client: QuotaClient<'_>, amount: f64, now_ms: i64) -> i32 {
         self.with_rate(quota, client, now_ms, |rate, limit, windows| {
             rate.record(amount, windows, now_ms);
             rate.pause_ms(0.0, limit, windows, now_ms)
@@ -126,7 +126,7 @@ impl Quotas {
     }
 
     /// As [`Quotas::record`], but what would lead to a pause is not used and not added: the client asks again after the pause.
-    pub fn record_within(&self, quota: Quota, client: Client<'_>, amount: f64, now_ms: i64) -> i32 {
+    pub fn record_within(&self, quota: Quota, client: QuotaClient<'_>, amount: f64, now_ms: i64) -> i32 {
         self.with_rate(quota, client, now_ms, |rate, limit, windows| {
             let pause_ms = rate.pause_ms(amount, limit, windows, now_ms);
             if pause_ms == 0 {
@@ -137,7 +137,7 @@ impl Quotas {
     }
 
     /// The most that can be used at once without a pause; `None` without a limit.
-    pub fn most_at_once(&self, quota: Quota, client: Client<'_>) -> Option<f64> {
+    pub fn most_at_once(&self, quota: Quota, client: QuotaClient<'_>) -> Option<f64> {
         if !self.is_limited(quota) {
             return None;
         }
@@ -153,7 +153,7 @@ impl Quotas {
         self.kind(quota).rates.lock().of.len()
     }
 
-    fn kind(&self, quota: Quota) -> &Kind {
+    fn kind(&self, quota: Quota) -> &QuotaKind {
         let [produce, consume, request] = &self.kinds;
         match quota {
             Quota::Produce => produce,
@@ -162,14 +162,14 @@ impl Quotas {
         }
     }
 
-    fn limits(&self, quota: Quota) -> Arc<Limits> {
+    fn limits(&self, quota: Quota) -> Arc<QuotaLimits> {
         Arc::clone(&self.kind(quota).limits.read())
     }
 
     fn with_rate(
         &self,
         quota: Quota,
-        client: Client<'_>,
+        client: QuotaClient<'_>,
         now_ms: i64,
         used: impl FnOnce(&mut Rate, f64, Windows) -> i64,
     ) -> i32 {
@@ -217,8 +217,8 @@ impl Quotas {
 mod tests {
     use super::*;
 
-    const ALICE: Client<'_> = Client { user: "alice", client_id: "app" };
-    const BOB: Client<'_> = Client { user: "bob", client_id: "app" };
+    const ALICE: QuotaClient<'_> = QuotaClient { user: "alice", client_id: "app" };
+    const BOB: QuotaClient<'_> = QuotaClient { user: "bob", client_id: "app" };
 
     fn quotas(stored: &str) -> Quotas {
         let quotas = Quotas::new(Windows { samples: 11, window_ms: 1000 });
@@ -240,7 +240,7 @@ mod tests {
     fn two_client_ids_of_a_limited_user_share_its_limit() {
         let quotas = quotas(ALICE_1000);
         assert_eq!(quotas.record(Quota::Produce, ALICE, 10_000.0, 0), 0);
-        assert!(quotas.record(Quota::Produce, Client { client_id: "other", ..ALICE }, 1_000.0, 0) > 0);
+        assert!(quotas.record(Quota::Produce, QuotaClient { client_id: "other", ..ALICE }, 1_000.0, 0) > 0);
     }
 
     #[test]
@@ -273,7 +273,7 @@ mod tests {
         let mut pauses = 0;
         for number in 0..RATES_MAX + 100 {
             let client_id = format!("client-{number}");
-            let client = Client { user: "ANONYMOUS", client_id: &client_id };
+            let client = QuotaClient { user: "ANONYMOUS", client_id: &client_id };
             pauses += i32::from(quotas.record(Quota::Produce, client, 1.0, 0) > 0);
         }
         assert!(pauses > 0, "each of the last ones had a limit of its own");
@@ -285,7 +285,7 @@ mod tests {
         let quotas = quotas(r#"[{"entity": {"client-id": null}, "values": {"producer_byte_rate": 1}}]"#);
         for number in 0..1_000 {
             let client_id = format!("client-{number}");
-            quotas.record(Quota::Produce, Client { client_id: &client_id, ..ALICE }, 1.0, 0);
+            quotas.record(Quota::Produce, QuotaClient { client_id: &client_id, ..ALICE }, 1.0, 0);
         }
         assert_eq!(quotas.clients(Quota::Produce), 1_000);
         quotas.record(Quota::Produce, ALICE, 1.0, 11_000);

@@ -65,13 +65,13 @@ impl ByClient {
 
 /// The limits of one kind.
 #[derive(Debug, Default)]
-pub struct Limits {
+pub struct QuotaLimits {
     users: HashMap<String, ByClient>,
     default_user: ByClient,
     without_user: ByClient,
 }
 
-impl Limits {
+impl QuotaLimits {
     /// The limits called `quota` in what is stored. Entities with other parts than users and client ids have none.
     pub fn of(quota: Quota, stored: &[EntityQuotas]) -> Self {
         let mut limits = Self::default();
@@ -128,8 +128,8 @@ impl Limits {
 mod tests {
     use super::*;
 
-    fn limits(stored: &str) -> Limits {
-        Limits::of(Quota::Produce, &serde_json::from_str::<Vec<EntityQuotas>>(stored).unwrap())
+    fn limits(stored: &str) -> QuotaLimits {
+        QuotaLimits::of(Quota::Produce, &serde_json::from_str::<Vec<EntityQuotas>>(stored).unwrap())
     }
 
     fn row(entity: &str, limit: f64) -> String {
@@ -163,7 +163,7 @@ mod tests {
         let limits = limits(&stored);
         assert!(!limits.is_empty());
         assert_eq!(limits.find("alice", "app"), None);
-        assert!(Limits::of(Quota::Consume, &[]).is_empty());
+        assert!(QuotaLimits::of(Quota::Consume, &[]).is_empty());
     }
 
     #[test]

@@ -15,27 +15,42 @@ const FREE_BYTES: usize = /* 4 KiB */ 4 << 10;
 /// How many times its bytes a question takes: what it was made of, what Python makes of it, the answer.
 const TIMES: usize = 16;
 
+/// What is to be decided, and what that takes.
+#[derive(Debug, Clone, Copy)]
+pub struct Decision {
+    /// What.
+    pub kind: Kind,
+    /// The client waits for so long at least.
+    pub timeout_ms: i32,
+    /// What the answer has, where that is much more than the request.
+    pub answer_bytes: usize,
+}
+
+impl From<Kind> for Decision {
+    fn from(kind: Kind) -> Self {
+        Self { kind, timeout_ms: 0, answer_bytes: 0 }
+    }
+}
+
 /// Asks for a decision. When there is none, `error_response` makes the answer from the error and a sentence.
 pub fn decided<Q, R>(
     call: Call,
-    kind: Kind,
+    decision: Decision,
     request: Q,
-    timeout_ms: i32,
     error_response: fn(&Q, ErrorCode, &str) -> R,
 ) -> Outcome
 where
     Q: Serialize + Send + Sync + 'static,
     R: Message + DeserializeOwned + 'static,
 {
-    decided_with(call, kind, request, timeout_ms, 0, error_response)
+    decided_then(call, decision, request, error_response, |_answer| ())
 }
 
 /// As [`decided`]; `finish` is handed every answer before it is sent.
 pub fn decided_then<Q, R>(
     call: Call,
-    kind: Kind,
+    decision: Decision,
     request: Q,
-    timeout_ms: i32,
     error_response: fn(&Q, ErrorCode, &str) -> R,
     finish: impl FnOnce(&mut R) + Send + 'static,
 ) -> Outcome
@@ -43,38 +58,7 @@ where
     Q: Serialize + Send + Sync + 'static,
     R: Message + DeserializeOwned + 'static,
 {
-    decided_then_with(call, kind, request, (timeout_ms, 0), error_response, finish)
-}
-
-/// As [`decided`] of a request whose answer has about `answer_bytes`, much more than the request.
-pub fn decided_with<Q, R>(
-    call: Call,
-    kind: Kind,
-    request: Q,
-    timeout_ms: i32,
-    answer_bytes: usize,
-    error_response: fn(&Q, ErrorCode, &str) -> R,
-) -> Outcome
-where
-    Q: Serialize + Send + Sync + 'static,
-    R: Message + DeserializeOwned + 'static,
-{
-    decided_then_with(call, kind, request, (timeout_ms, answer_bytes), error_response, |_answer| ())
-}
-
-/// As [`decided_then`] of a request whose answer has about `answer_bytes`.
-pub fn decided_then_with<Q, R>(
-    call: Call,
-    kind: Kind,
-    request: Q,
-    (timeout_ms, answer_bytes): (i32, usize),
-    error_response: fn(&Q, ErrorCode, &str) -> R,
-    finish: impl FnOnce(&mut R) + Send + 'static,
-) -> Outcome
-where
-    Q: Serialize + Send + Sync + 'static,
-    R: Message + DeserializeOwned + 'static,
-{
+    let Decision { kind, timeout_ms, answer_bytes } = decision;
     call.shared.metrics.events.increment();
     let question = serde_json::to_string(&request).map_err(|error| Undecided::Malformed(error.to_string()));
     let question = question.and_then(|json| Ok((room_for(&call, json.len(), answer_bytes)?, json)));

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use crate::authorization::table::Row;
+use crate::authorization::table::Right;
 use crate::call::Call;
 use crate::cluster::spec::PartitionSpec;
 use crate::shared::Shared;
@@ -23,31 +23,31 @@ pub fn is_replica(shared: &Shared, topic: Option<&Arc<Topic>>, number: i32, repl
         && partition.is_some_and(|partition| partition.spec.replicas.contains(&replica_id))
 }
 
-/// Whether the client is shown the topic, which is named, or by its id, for its right of `row`. A topic that is not there is nobody's.
-pub fn may_topic(call: &Call, row: &Row, name: &str, id: &Uuid) -> bool {
+/// Whether the client is shown the topic, which is named, or by its id, for its `right`. A topic that is not there is nobody's.
+pub fn may_topic(call: &Call, right: &Right, name: &str, id: &Uuid) -> bool {
     if !call.is_guarded() {
         return true;
     }
     if id.is_nil() {
-        return call.may(row, name);
+        return call.may(right, name);
     }
-    call.shared.topics.now().with_id(id).is_none_or(|topic| call.may(row, &topic.name))
+    call.shared.topics.now().with_id(id).is_none_or(|topic| call.may(right, &topic.name))
 }
 
 /// As [`may_topic`] before something is done with the topic. An id that is not known now is refused: nobody has asked about a topic that is
 /// applied before it is done.
 ///
 /// # Errors
-/// That of the row, UNKNOWN_TOPIC_ID.
-pub fn check_topic(call: &Call, row: &Row, name: &str, id: &Uuid) -> Result<(), ErrorCode> {
+/// That of the right, UNKNOWN_TOPIC_ID.
+pub fn check_topic(call: &Call, right: &Right, name: &str, id: &Uuid) -> Result<(), ErrorCode> {
     if !call.is_guarded() {
         return Ok(());
     }
     if id.is_nil() {
-        return call.check(row, name);
+        return call.check(right, name);
     }
     let image = call.shared.topics.now();
-    image.with_id(id).map_or(Err(ErrorCode::UnknownTopicId), |topic| call.check(row, &topic.name))
+    image.with_id(id).map_or(Err(ErrorCode::UnknownTopicId), |topic| call.check(right, &topic.name))
 }
 
 /// The log of partition `number` for a consumer that may read from a follower; else as [`led`].

@@ -7,11 +7,12 @@
 //! | [`operations`] | what a client may do, for clients that ask |
 //! | [`answered`], [`group_call`], [`transactions`] | answers of coordinators, of groups and of transactions |
 //! | [`internal_topic`] | a coordinator's topic, made when it is first needed |
-//! | [`decided`] | requests that Python decides |
+//! | [`decided`], [`acls`] | requests that Python decides; those of them that change ACLs |
 //! | [`forwarded_metadata`] | what another broker is asked, when this one may not know |
 //! | [`large`] | requests whose answers are large |
 //! | [`share_call`], [`share_admin`] | requests about share groups: of their members; of tools |
 //! | [`share_leaders`], [`share_log_ends`], [`share_release`] | where share partitions are led; how far their logs go; what a member leaves behind |
+pub(super) mod acls;
 pub(super) mod answered;
 pub(super) mod brokers;
 pub(super) mod decided;

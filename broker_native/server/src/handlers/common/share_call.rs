@@ -1,7 +1,7 @@
 //! What the requests of share groups have in common: ask the machine that keeps a share partition; take acknowledgements.
 use uuid::Uuid;
 
-use crate::authorization::table::Row;
+use crate::authorization::table::Right;
 use crate::call::Call;
 use crate::cluster::view::Cluster;
 use crate::coordinators::Waiting;
@@ -90,14 +90,14 @@ pub struct Said {
 /// Acknowledgements that are under way: topic, partition, outcome.
 pub type Acknowledging = Vec<(Uuid, i32, Waiting<ShareReply>)>;
 
-/// Hands acknowledgements over, in their order, of topics on which the client has the right of `row`; `renews`: the request says that some
+/// Hands acknowledgements over, in their order, of topics on which the client has the `right`; `renews`: the request says that some
 /// of them renew.
 pub fn acknowledge(
     call: &Call,
     session: &ShareSessionKey,
     said: Vec<Said>,
     renews: bool,
-    row: &Row,
+    right: &Right,
 ) -> Acknowledging {
     let image = call.shared.topics.now();
     let may_renew = call.shared.share_groups.configs.of(&session.group_id).renews;
@@ -108,8 +108,8 @@ pub fn acknowledge(
         let known = topic.map(|topic| topic.partition(partition).is_some());
         let waiting = match known {
             None => Waiting::now(Err(ErrorCode::UnknownTopicId)),
-            Some(_) if topic.is_some_and(|topic| !call.may(row, &topic.name)) => {
-                Waiting::now(Err(row.error()))
+            Some(_) if topic.is_some_and(|topic| !call.may(right, &topic.name)) => {
+                Waiting::now(Err(right.error()))
             }
             Some(false) => Waiting::now(Err(ErrorCode::UnknownTopicOrPartition)),
             Some(true) if asks_renewal && !renews => Waiting::now(Err(ErrorCode::InvalidRequest)),

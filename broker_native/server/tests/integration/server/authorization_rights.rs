@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pylog_record::{BatchBuilder, Codec};
 use pylog_security::acl::{CLUSTER_NAME, ResourceType};
-use pylog_server::authorization::table::{self, ROWS, Row};
+use pylog_server::authorization::table::{self, RIGHTS, Right};
 use pylog_server::call::SERVED;
 use pylog_wire::messages::*;
 use pylog_wire::{ErrorCode, Request};
@@ -20,7 +20,7 @@ const NAME: &str = "secret";
 /// A request that demands rights.
 struct Probe {
     /// Those that have to be denied for it to be refused: the last is the one that refuses.
-    rows: Vec<&'static Row>,
+    rights: Vec<&'static Right>,
     /// The error that it is refused with.
     error: ErrorCode,
     /// Whether it is not refused with the same error to who has the right: a broker that is alone knows no other brokers.
@@ -29,7 +29,7 @@ struct Probe {
 }
 
 fn probe<Q: Request + serde::de::DeserializeOwned + 'static>(
-    rows: &[&'static Row],
+    rights: &[&'static Right],
     version: i16,
     request: Value,
 ) -> Probe
@@ -38,8 +38,8 @@ where
 {
     let request: Q = serde_json::from_value(request).unwrap();
     Probe {
-        rows: rows.to_vec(),
-        error: rows.last().unwrap().error(),
+        rights: rights.to_vec(),
+        error: rights.last().unwrap().error(),
         is_allowed_otherwise: true,
         ask: Box::new(move |client| serde_json::to_value(client.call(&request, version)).unwrap()),
     }
@@ -377,7 +377,7 @@ fn of_administrators() -> Vec<Probe> {
 }
 
 /// Rights whose want no answer shows as an error; tests of their own are in `authorization`.
-const SHOWN_ELSEWHERE: [&Row; 5] = [
+const SHOWN_ELSEWHERE: [&Right; 5] = [
     &table::PRODUCE_INTERNAL,
     &table::METADATA_OPERATIONS,
     &table::DESCRIBE_CLUSTER_OPERATIONS,
@@ -400,9 +400,9 @@ fn probes(id: Uuid) -> Vec<Probe> {
 #[test]
 fn every_right_that_refuses_has_a_request_here() {
     let probed: Vec<_> =
-        probes(Uuid::nil()).into_iter().filter_map(|probe| probe.rows.last().copied()).collect();
-    for row in ROWS.iter().filter(|row| SERVED.contains(&row.api) && row.is_logged) {
-        assert!(probed.contains(row) || SHOWN_ELSEWHERE.contains(row), "{}", row.name);
+        probes(Uuid::nil()).into_iter().filter_map(|probe| probe.rights.last().copied()).collect();
+    for right in RIGHTS.iter().filter(|right| SERVED.contains(&right.api) && right.is_logged) {
+        assert!(probed.contains(right) || SHOWN_ELSEWHERE.contains(right), "{}", right.name);
     }
 }
 
@@ -443,14 +443,14 @@ fn who_wants_one_right_is_refused_with_its_error_and_who_wants_none_is_not() {
 }
 
 fn ask_twice(broker: &crate::server::support::Broker, probe: &Probe) {
-    let last = probe.rows.last().unwrap();
+    let last = probe.rights.last().unwrap();
     let code = i64::from(probe.error.code());
     let denied: Vec<_> = probe
-        .rows
+        .rights
         .iter()
-        .map(|row| {
-            let is_cluster = row.resource_type == ResourceType::Cluster;
-            (row.resource_type, if is_cluster { CLUSTER_NAME } else { "*" }, row.operation)
+        .map(|right| {
+            let is_cluster = right.resource_type == ResourceType::Cluster;
+            (right.resource_type, if is_cluster { CLUSTER_NAME } else { "*" }, right.operation)
         })
         .collect();
     broker.server.apply_acls(all_but(&denied));
