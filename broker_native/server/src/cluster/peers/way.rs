@@ -14,10 +14,11 @@ use crate::settings::Settings;
 use pylog_client::config;
 use pylog_client::security::Security;
 use pylog_client::security::login::LoginSettings;
+use pylog_security::sasl::{Login, Mechanism};
 use pylog_security::tls::handshake::{Side, failed_io};
 use pylog_settings::inter_broker::ClientTexts;
 use pylog_wire::message::{decode_response, request_frame};
-use pylog_wire::messages::{SaslAuthenticateRequest, SaslHandshakeRequest};
+use pylog_wire::messages::{SaslAuthenticateRequest, SaslHandshakeRequest, SaslHandshakeResponse};
 use pylog_wire::{Chunk, ErrorCode, Request};
 
 /// What is read from.
@@ -122,19 +123,14 @@ impl Connected {
         let mechanism = settings.mechanism();
         let mut login = settings.begin().map_err(|error| error.message)?;
         let question = SaslHandshakeRequest { mechanism: mechanism.name().into() };
-        let answer = self.ask(&question, HANDSHAKE_VERSION, 0, client_id).await?;
-        if answer.error_code != ErrorCode::None.code() {
-            let others = answer.mechanisms.join(", ");
-            return Err(format!(
-                "it does not take a login by {mechanism}, but by {others} (sasl.enabled.mechanisms)"
-            ));
-        }
+        agreed(&login, mechanism, &self.ask(&question, HANDSHAKE_VERSION, 0, client_id).await?)?;
         let mut message = login.step(&[]).map_err(|error| error.to_string())?;
         for number in 1..=MESSAGES_MAX {
             let question = SaslAuthenticateRequest { auth_bytes: Bytes::from(message) };
             let answer = self.ask(&question, AUTHENTICATE_VERSION, number, client_id).await?;
             if answer.error_code != ErrorCode::None.code() {
-                let why = answer.error_message.unwrap_or_default();
+                let said = answer.error_message.filter(|said| !said.is_empty()).map(|said| login.said(&said));
+                let why = said.unwrap_or_else(|| sentence(answer.error_code));
                 return Err(format!("it refuses the login {}: {why}", settings.who()));
             }
             message = login.step(&answer.auth_bytes).map_err(|error| error.to_string())?;
@@ -166,5 +162,50 @@ impl Connected {
         decode_response::<Q::Response>(answer, version)
             .map(|(_, body)| body)
             .map_err(|error| error.to_string())
+    }
+}
+
+/// Whether the broker takes a login by `mechanism`.
+///
+/// # Errors
+/// Why not.
+fn agreed(login: &Login, mechanism: Mechanism, answer: &SaslHandshakeResponse) -> Result<(), String> {
+    match ErrorCode::from_code(answer.error_code) {
+        Some(ErrorCode::None) => Ok(()),
+        Some(ErrorCode::UnsupportedSaslMechanism) => {
+            let others = login.said(&answer.mechanisms.join(", "));
+            Err(format!("it does not take a login by {mechanism}, but by {others} (sasl.enabled.mechanisms)"))
+        }
+        Some(ErrorCode::IllegalSaslState) => Err(
+            "it expects no login there: its listener for brokers has no SASL (listener.security.protocol.map,              security.inter.broker.protocol)"
+                .into(),
+        ),
+        _ => Err(format!("it refuses a login by {mechanism}: {}", sentence(answer.error_code))),
+    }
+}
+
+fn sentence(code: i16) -> String {
+    ErrorCode::from_code(code).map_or_else(|| format!("error {code}"), |error| error.sentence().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pylog_security::secret::Secret;
+
+    #[test]
+    fn what_is_said_of_a_login_that_is_not_taken_fits_the_error() {
+        let login = Login::with_password(Mechanism::Plain, "broker", Secret::new("x")).unwrap();
+        let why = |error: ErrorCode, mechanisms: &[&str]| {
+            let mechanisms = mechanisms.iter().map(|name| (*name).to_owned()).collect();
+            let answer = SaslHandshakeResponse { error_code: error.code(), mechanisms };
+            agreed(&login, Mechanism::Plain, &answer).unwrap_err()
+        };
+        assert!(
+            why(ErrorCode::UnsupportedSaslMechanism, &["GSSAPI", "SCRAM-SHA-512\n"])
+                .contains("GSSAPI, SCRAM-SHA-512\\n")
+        );
+        assert!(why(ErrorCode::IllegalSaslState, &[]).contains("has no SASL"));
+        assert!(why(ErrorCode::UnknownServerError, &[]).contains(ErrorCode::UnknownServerError.sentence()));
     }
 }
