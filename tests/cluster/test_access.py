@@ -1,12 +1,12 @@
 """ZooKeeper behind a login and TLS: who may read and change what brokers keep there, and whom brokers believe to be ZooKeeper."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 from kazoo.client import KazooClient
-from kazoo.exceptions import NoAuthError
+from kazoo.exceptions import NoAuthError, NodeExistsError
 
 from pylog_spark.cluster import documents
 from pylog_spark.cluster.store import StoreError
@@ -97,6 +97,50 @@ def test_what_was_there_before_is_protected_when_a_broker_with_protection_starts
             check_protected(connect, None)
             with pytest.raises(StoreError, match="refuses to write topics/t"):
                 before.compare_and_set("topics/t", b"theirs", 1)
+
+
+def test_nobody_adds_a_document_while_those_that_are_there_are_being_protected(
+    connect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address, _, chroot = connect.partition("/")
+    with opened(connect, Access()) as before:
+        fill(before)
+    listed = ZooKeeperStore._children
+    folders: list[str] = []
+    with stranger(address) as client:
+
+        def children(store: ZooKeeperStore, path: str, watcher: Callable[[object], None] | None) -> list[str]:
+            names: list[str] = listed(store, path, watcher)
+            folders.append(f"/{chroot}/{path}".rstrip("/"))
+            with suppress(NoAuthError, NodeExistsError):
+                client.create(folders[-1] + "/late", b"theirs")
+            return names
+
+        monkeypatch.setattr(ZooKeeperStore, "_children", children)
+        with opened(connect, OURS):
+            assert {f"/{chroot}", f"/{chroot}/topics", f"/{chroot}/security/users"} <= set(folders)
+            for folder in folders:
+                assert client.exists(folder + "/late") is None
+
+
+def test_a_protection_that_was_broken_off_is_done_by_who_starts_next(
+    connect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(connect, Access()) as before:
+        fill(before)
+        protect = ZooKeeperStore._protect_below
+
+        def broken_off(store: ZooKeeperStore, path: str) -> None:
+            if path.startswith("topics"):
+                raise StoreError("It is killed.")
+            protect(store, path)
+
+        monkeypatch.setattr(ZooKeeperStore, "_protect_below", broken_off)
+        with pytest.raises(StoreError, match="killed"), opened(connect, OURS):
+            pass
+        monkeypatch.undo()
+        with opened(connect, OURS):
+            check_protected(connect, None)
 
 
 def test_a_login_without_protection_leaves_everything_open(connect: str) -> None:

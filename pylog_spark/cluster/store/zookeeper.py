@@ -32,7 +32,7 @@ from kazoo.client import KazooClient
 from kazoo.handlers.threading import KazooTimeoutError, SequentialThreadingHandler
 from kazoo.protocol.states import KazooState
 from kazoo.retry import KazooRetry
-from kazoo.security import CREATOR_ALL_ACL, OPEN_ACL_UNSAFE, READ_ACL_UNSAFE
+from kazoo.security import CREATOR_ALL_ACL, OPEN_ACL_UNSAFE, READ_ACL_UNSAFE, make_acl
 
 from pylog_spark.cluster import documents
 from pylog_spark.cluster.store import (
@@ -58,6 +58,8 @@ _DOCUMENT_BYTES_MAX = 1_000_000
 _CLOSING_LOOK_S = 0.2
 _READ = READ_ACL_UNSAFE[0].perms
 _PROTECTED = [*CREATOR_ALL_ACL, *READ_ACL_UNSAFE]
+# Of the first document, while others are not protected yet: nobody adds or takes away any, and who starts next goes on with it.
+_BEING_PROTECTED = [*CREATOR_ALL_ACL, make_acl("world", "anyone", read=True, write=True)]
 _UNKNOWN = (zk.ConnectionLoss, zk.ConnectionClosedError, zk.OperationTimeoutError, zk.SessionExpiredError)
 _CONFLICTS = (zk.BadVersionError, zk.NoNodeError, zk.NodeExistsError, zk.RolledBackError, zk.RuntimeInconsistency)
 
@@ -199,19 +201,25 @@ class ZooKeeperStore:
         return CREATOR_ALL_ACL if f"{path}/".startswith(documents.PRIVATE) else _PROTECTED
 
     def _protect_all(self) -> None:
-        """Protect what is there already, unless that is done: the first of all documents is protected last."""
+        """Protect what is there already, unless that is done: the first of all documents says so when all are protected."""
         acls, _ = self._read(lambda: self._client.get_acls_async(self._node("")))
         if any(acl.id.scheme == "world" and acl.perms != _READ for acl in acls):
             log.info("The documents in ZooKeeper at %s are being protected.", self._where)
-            self._protect_below("")
+            self._set_acl("", _BEING_PROTECTED)
+            for name in self._children("", None):
+                self._protect_below(name)
+            self._set_acl("", self._acl(""))
 
     def _protect_below(self, path: str) -> None:
-        names = self._children(path, None)
-        for name in names:
-            self._protect_below(f"{path}/{name}".lstrip("/"))
+        # First, so that nobody adds a document behind those that are listed.
+        self._set_acl(path, self._acl(path))
+        for name in self._children(path, None):
+            self._protect_below(f"{path}/{name}")
+
+    def _set_acl(self, path: str, acl: Sequence[Any]) -> None:
         # A document that is gone by now.
         with contextlib.suppress(zk.NoNodeError):
-            self._read(lambda: self._client.set_acls_async(self._node(path), self._acl(path)))
+            self._read(lambda: self._client.set_acls_async(self._node(path), acl))
 
     # Sessions
 
