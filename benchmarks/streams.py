@@ -10,7 +10,7 @@ from benchmarks.load import delete_topic
 _ROUNDS_MAX = 3
 _VALUE_BYTES = 100
 AT_LEAST_ONCE = "at-least-once"
-_SHARED = "shared tasks"
+_BY_TASKS = "by tasks"
 _TUNED = " tuned"
 
 
@@ -30,19 +30,19 @@ _Figures = dict[str, list[dict[str, float]]]
 _measured: dict[tuple[object, ...], _Figures] = {}
 
 
-def floor(bench: Bench, partitions: int, part: str, is_shared: bool = False, is_tuned: bool = False) -> Runs:
+def floor(bench: Bench, partitions: int, part: str, is_by_tasks: bool = False, is_tuned: bool = False) -> Runs:
     """Milliseconds (`part` of `stream_job.stream`) of a micro-batch of ten records from each of `partitions` log
     partitions into the noop sink: Spark's connector on Apache Kafka, pylog on pylog, and a Python source that does nothing.
 
-    All parts come from the same queries. With `is_shared`, pylog's are those in which all log partitions share one task; with
+    All parts come from the same queries. With `is_by_tasks`, pylog's are those that its tasks read, in Python workers; with
     `is_tuned`, all sides' are those in which Spark asks no readlink for the checkpoint (four partitions only).
     """
     batches = Batches(_SMALL.rows * partitions, _SMALL.counted, _SMALL.warm)
     four, many = partitions == PARTITIONS, partitions > PARTITIONS
     every = _once(("floor", partitions), part, lambda: _read(bench, partitions, batches, many, four))
     figures = _chosen(every, is_tuned)
-    shared = figures.pop(_SHARED, [])
-    return {**figures, "pylog": shared} if is_shared else figures
+    by_tasks = figures.pop(_BY_TASKS, [])
+    return {**figures, "pylog": by_tasks} if is_by_tasks else figures
 
 
 def large(bench: Bench) -> Runs:
@@ -72,7 +72,7 @@ def _once(key: tuple[object, ...], part: str, measure: Callable[[], _Figures]) -
 
 
 def _read(
-    bench: Bench, partitions: int, batches: Batches, has_shared: bool = False, has_tuned: bool = False
+    bench: Bench, partitions: int, batches: Batches, has_by_tasks: bool = False, has_tuned: bool = False
 ) -> _Figures:
     def once(side: str, read: Mapping[str, str], is_tuned: bool = False) -> dict[str, float]:
         job = _job(bench, batches, is_tuned)
@@ -81,10 +81,8 @@ def _read(
         return bench.spark(side).figures(**job, **_log(bench, side, partitions, batches), read=dict(read))
 
     measures = {side: partial(once, side, {}) for side in (*bench.sides, "ceiling")}
-    if "pylog" in measures:
-        measures["pylog"] = partial(once, "pylog", {"minRecordsPerPartition": "1"})
-    if has_shared and "pylog" in measures:
-        measures[_SHARED] = partial(once, "pylog", {"minRecordsPerPartition": str(batches.rows)})
+    if has_by_tasks and "pylog" in measures:
+        measures[_BY_TASKS] = partial(once, "pylog", {"prefetchMaxBytes": "0"})
     return bench.take_turns(_and_tuned(measures) if has_tuned else measures, rounds_max=_ROUNDS_MAX)
 
 

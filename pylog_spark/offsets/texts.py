@@ -67,6 +67,11 @@ def size(text: str) -> int:
     return int(found[1]) * _SIZES[found[2]]
 
 
+def size_or_none(text: str) -> int:
+    """A size as in `size`, or 0."""
+    return 0 if text.strip() == "0" else size(text)
+
+
 _UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 

@@ -32,6 +32,8 @@ POLL_TIMEOUT_MS = 120_000
 STREAM_MIN_RECORDS = 1_000
 #: The same for bytes: ranges with fewer share a Spark task.
 STREAM_MIN_BYTES = 1024 * 1024
+#: The largest micro-batch that the driver reads unless an option says otherwise (`source/prefetch.py`).
+PREFETCH_MAX_BYTES = 1024 * 1024
 #: A rack that begins so is the value of an environment variable of the executors.
 RACK_VARIABLE = "env:"
 
@@ -85,6 +87,7 @@ class ReadOptions:
     offset_retries: int
     offset_retry_ms: int
     batch_bytes: int
+    prefetch_bytes: int
     client: Mapping[str, str]
     task_client: Mapping[str, str]
     rack: str
@@ -135,6 +138,7 @@ def read_options(given: Mapping[str, str], scope: str) -> ReadOptions:
         offset_retries=values["fetchOffset.numRetries"],
         offset_retry_ms=values["fetchOffset.retryIntervalMs"],
         batch_bytes=values["batchBytes"],
+        prefetch_bytes=_prefetch_bytes(values),
         client=client,
         task_client=_of_tasks(client, values["kafkaConsumer.pollTimeoutMs"]),
         rack=rack,
@@ -240,6 +244,14 @@ def _task_sizes(values: Mapping[str, Any], scope: str) -> dict[str, Any]:
             "The option minBytesPerPartition needs minRecordsPerPartition in a batch read, where ranges share no task without it.",
         )
     return {"max_records": most, "min_records": fewest, "min_bytes": size}
+
+
+def _prefetch_bytes(values: Mapping[str, Any]) -> int:
+    given: int | None = values["prefetchMaxBytes"]
+    if given is not None:
+        return given
+    spread = ("minPartitions", "maxRecordsPerPartition", "minRecordsPerPartition")
+    return PREFETCH_MAX_BYTES if all(values[name] is None for name in spread) else 0
 
 
 def _wanted(values: Mapping[str, Any]) -> RecordFilter:

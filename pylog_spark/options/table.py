@@ -156,6 +156,14 @@ OPTIONS: tuple[Option, ...] = (
         "Fewest bytes that are worth a Spark partition of their own: a range with as many bytes shares none, even with fewer offsets than `minRecordsPerPartition`. In a batch read it needs that option. Bytes are estimated by the stored size (compressed, where batches are) of the records in the first new batch; one partition of each topic is looked at, once a minute. Default in a stream without `minRecordsPerPartition`: 1048576.",
     ),
     Option(
+        "prefetchMaxBytes",
+        "size",
+        texts.size_or_none,
+        (STREAM,),
+        "Micro-batches of no more bytes (as Arrow data) are read by the driver and handed to one Spark task that needs no Python worker, which saves tens of milliseconds; larger ones are read by the tasks, in as many Spark partitions as the options above say. 0: the tasks always read. Where the driver cannot read soon, or this version of Spark does not take its rows, the tasks read as well. Default: 1048576, and 0 with `minPartitions`, `maxRecordsPerPartition` or `minRecordsPerPartition`, which say how rows are spread over tasks.",
+        ignored_in=(BATCH,),
+    ),
+    Option(
         "filterPartition",
         "numbers and ranges",
         parse_numbers,

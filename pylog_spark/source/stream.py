@@ -19,6 +19,7 @@ from pylog_spark.source.held_back import HeldBack, Release
 from pylog_spark.source.log import Log
 from pylog_spark.source.partition import RangeSource
 from pylog_spark.source.planner import StreamPlanner
+from pylog_spark.source.prefetch import Handover, Prefetcher, spark_wrapper
 from pylog_spark.source.progress import Progress
 from pylog_spark.source.tasks import TaskPlanner
 from pylog_spark.spark.raising import rows_sentence_first, sentence_first
@@ -50,6 +51,8 @@ class _Reader(DataSourceStreamReader):
         self._planner = StreamPlanner(options, self._log, held_back=HeldBack(options, self._log, release))
         self._tasks = TaskPlanner(options, self._log)
         self._progress = Progress(options)
+        self._prefetcher = Prefetcher(source, options.prefetch_bytes)
+        self._handover = Handover(spark_wrapper() if options.prefetch_bytes else None)
 
     @sentence_first
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
@@ -59,7 +62,26 @@ class _Reader(DataSourceStreamReader):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         found = self._planner.ranges(start, end)
         topic_ids = {offsets.partition.topic: topic_id for offsets, topic_id in found}
-        return [*self._tasks.tasks([offsets for offsets, _ in found], topic_ids, self._source.wanted)]
+        ranges = [offsets for offsets, _ in found]
+        if self._handover.is_possible:
+            whole = self._tasks.whole(ranges, topic_ids, self._source.wanted)
+            rows = self._prefetcher.read(whole)
+            if rows is not None:
+                self._handover.offer(start, end, rows)
+                self._tasks.note("on the driver", (part for part, _ in whole.ranges))
+                return [whole]
+        return [*self._tasks.tasks(ranges, topic_ids, self._source.wanted)]
+
+    def getCache(self, start: dict[str, Any], end: dict[str, Any]) -> Iterator[pa.RecordBatch] | None:  # noqa: N802 - Spark's name
+        """Hand over the rows that `partitions` has read; see `prefetch`."""
+        return self._handover.take(start, end)
+
+    def _class(self) -> type:
+        handover = self.__dict__.get("_handover")
+        return (handover and handover.passes_for) or type(self)
+
+    # What ``isinstance`` takes this reader for: Spark's wrapper while rows wait for it; see `prefetch`.
+    __class__ = property(_class)
 
     @rows_sentence_first
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

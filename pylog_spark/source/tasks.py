@@ -51,10 +51,20 @@ class TaskPlanner:
     ) -> list[RangePartition]:
         """Give the tasks that read the `wanted` records of `ranges`, which has each log partition at most once."""
         groups = self._groups(ranges, topic_ids, wanted)
-        if _log.isEnabledFor(logging.INFO):
-            servers, parts = self._options.client["bootstrap.servers"], (part for group in groups for part in group)
-            _log.info("pylog reads in %d tasks from %s: %s", len(groups), servers, in_words(parts))
+        self.note(f"in {len(groups)} tasks", (part for group in groups for part in group))
         return [RangePartition([(part, topic_ids.get(part.partition.topic, "")) for part in group]) for group in groups]
+
+    def whole(
+        self, ranges: Iterable[OffsetRange], topic_ids: Mapping[str, str], wanted: RecordFilter
+    ) -> RangePartition:
+        """Give one task that reads all of the `wanted` records."""
+        found = self._from_first_time(wanted.cut(ranges), topic_ids, wanted.first_ms)
+        return RangePartition([(part, topic_ids.get(part.partition.topic, "")) for part in found])
+
+    def note(self, way: str, parts: Iterable[OffsetRange]) -> None:
+        """Say in the log what is read in which way."""
+        if _log.isEnabledFor(logging.INFO):
+            _log.info("pylog reads %s from %s: %s", way, self._options.client["bootstrap.servers"], in_words(parts))
 
     def _groups(self, ranges: Iterable[OffsetRange], topic_ids: Mapping[str, str], wanted: RecordFilter) -> list[Group]:
         options = self._options

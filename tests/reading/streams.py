@@ -1,6 +1,6 @@
 """Streaming reads as Spark's micro-batch engine and its workers do them, in this process: the data source, its stream reader, offsets
-that are kept as JSON text, tasks that are carried by pickle. What the engine itself does (checkpoint files, progress, the text of
-an error) is in ``tests/spark``.
+that are kept as JSON text, rows that the driver hands over, tasks that are carried by pickle. What the engine itself does (checkpoint
+files, progress, the text of an error) is in ``tests/spark``.
 """
 
 from __future__ import annotations
@@ -8,16 +8,24 @@ from __future__ import annotations
 import json
 import pickle
 from collections import namedtuple
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyspark.sql.datasource_internal import _SimpleStreamReaderWrapper
 from pyspark.sql.streaming.datasource import ReadAllAvailable, SupportsTriggerAvailableNow
 
 from pylog_spark.datasource import PylogDataSource
 from pylog_spark.errors import PylogError
 from tests.reading.support import schema
 from tests.spark.support import Batches, Topic
+
+#: Mark of a file whose tests read their micro-batches on the driver where that may be, and again by tasks alone.
+BOTH_WAYS = pytest.mark.parametrize("way", ["driver", "tasks"], indirect=True)
+#: Options of every query; set by the fixture `way`.
+of_every_query: dict[str, str] = {}
 
 
 @dataclass
@@ -61,7 +69,11 @@ class Stream(Batches):
         self.latest: str | None = None
         #: How many tasks each batch had.
         self.tasks: list[int] = []
+        #: The numbers of the batches whose rows came from the driver.
+        self.prefetched: list[int] = []
         self._reader: Any = source.streamReader(schema(*(columns.split(",") if columns else ())))
+        # Spark makes the reader of its tasks in a process of its own.
+        self._carried = pickle.dumps(self._reader)
         self._limited = limited
 
     def available_now(self) -> Stream:
@@ -109,16 +121,27 @@ class Stream(Batches):
         return True
 
     def _run(self, number: int, start: dict[str, Any], end: dict[str, Any]) -> None:
-        # A worker has another copy of the reader for each task.
-        tasks = [pickle.dumps((self._reader, task)) for task in self._reader.partitions(start, end)]
+        tasks = [pickle.dumps(task) for task in self._reader.partitions(start, end)]
         self.tasks.append(len(tasks))
+        given = None
+        if isinstance(self._reader, _SimpleStreamReaderWrapper):
+            given = self._reader.getCache(start, end)
+        if given is None:
+            given = self._by_tasks(tasks)
+        else:
+            # Spark gives the one block to the one task.
+            assert len(tasks) == 1
+            self.prefetched.append(number)
         rows = []
-        for carried in tasks:
-            reader, task = pickle.loads(carried)
-            for batch in reader.read(task):
-                row = namedtuple("Row", batch.schema.names)
-                rows += [row(*values.values()) for values in batch.to_pylist()]
+        for batch in given:
+            row = namedtuple("Row", batch.schema.names)
+            rows += [row(*values.values()) for values in batch.to_pylist()]
         self.batches[number] = rows
+
+    def _by_tasks(self, tasks: list[bytes]) -> Iterator[pa.RecordBatch]:
+        """A worker has another copy of the reader for each task."""
+        for task in tasks:
+            yield from pickle.loads(self._carried).read(pickle.loads(task))
 
 
 class Query(Stream):
@@ -141,7 +164,11 @@ def batch_reader(topic: Topic, *columns: str, **options: Any) -> Any:
 
 
 def _source(topic: Topic, options: dict[str, Any]) -> PylogDataSource:
-    given = {"kafka.bootstrap.servers": topic.servers, **{name: str(text) for name, text in options.items()}}
+    given = {
+        **of_every_query,
+        "kafka.bootstrap.servers": topic.servers,
+        **{name: str(text) for name, text in options.items()},
+    }
     if not options.keys() & {"assign", "subscribe", "subscribePattern"}:
         given["subscribe"] = topic.name
     return PylogDataSource(given)

@@ -13,10 +13,10 @@ from pylog_spark._native import Client
 from tests.harness.brokers import Brokers
 from tests.harness.waiting import until
 from tests.reading.damage import Own
-from tests.reading.streams import Query, read
+from tests.reading.streams import BOTH_WAYS, Query, read
 from tests.spark.support import Topic, transactions
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, BOTH_WAYS]
 
 Topics = Callable[..., Topic]
 

@@ -12,10 +12,10 @@ from pylog_spark.offsets.limits import EARLIEST
 from tests.harness.brokers import Brokers
 from tests.harness.waiting import until
 from tests.reading.damage import Own, Task
-from tests.reading.streams import Checkpoint, Query, failure, read
+from tests.reading.streams import BOTH_WAYS, Checkpoint, Query, failure, read
 from tests.spark.support import Topic
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, BOTH_WAYS]
 
 Topics = Callable[..., Topic]
 

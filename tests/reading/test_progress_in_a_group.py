@@ -17,10 +17,10 @@ from pylog_spark.offsets.position import Position
 from pylog_spark.options import STREAM, read_options
 from pylog_spark.source.progress import PAUSE_S, Progress
 from tests.peers.kafka import java
-from tests.reading.streams import Checkpoint, Query, read
+from tests.reading.streams import BOTH_WAYS, Checkpoint, Query, read
 from tests.spark.support import Topic
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, BOTH_WAYS]
 
 Topics = Callable[..., Topic]
 

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 
 from tests.harness.waiting import until
-from tests.reading.streams import Checkpoint, Query, read
+from tests.reading.streams import BOTH_WAYS, Checkpoint, Query, read
 from tests.spark.support import Topic, transactions
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, BOTH_WAYS]
 
 Topics = Callable[..., Topic]
 
@@ -128,7 +128,7 @@ def test_full_partitions_of_a_stream_have_a_task_each_and_small_ones_share_their
     topic = make_topic(partitions=6)
     for partition in range(6):
         topic.put([f"{partition}"] * (1_000 if partition in (1, 4) else 1), partition)
-    query = Query(topic)
+    query = Query(topic, prefetchMaxBytes=0)
     assert query.trigger()
     query.stop()
     assert query.tasks == [2]
@@ -154,10 +154,54 @@ def test_each_batch_is_a_line_in_the_drivers_log_that_says_what_and_from_where(
     topic.put(["a", "b"], 0)
     topic.put(["c"], 1)
     with caplog.at_level("INFO", logger="pylog_spark"):
-        read(topic)
-    assert caplog.messages == [
-        f"pylog reads in 1 tasks from {topic.servers}: {topic.name}, 3 offsets in 0: [0, 2), 1: [0, 1)"
+        by_driver = read(topic, prefetchMaxBytes="1m")
+        read(topic, prefetchMaxBytes=0)
+    what = f"from {topic.servers}: {topic.name}, 3 offsets in 0: [0, 2), 1: [0, 1)"
+    assert caplog.messages == [f"pylog reads on the driver {what}", f"pylog reads in 1 tasks {what}"]
+    assert by_driver.prefetched == [0]
+
+
+def test_a_batch_of_more_bytes_than_the_bound_is_read_by_tasks_and_small_ones_on_the_driver(make_topic: Topics) -> None:
+    topic = make_topic(partitions=2, max_message_bytes="4000000")
+    query = Query(topic, prefetchMaxBytes="100k")
+    sizes = (10, 200_000, 10, 99_000, 10)
+    for number, size in enumerate(sizes):
+        topic.put([b"%d" % number + bytes(size)], number % 2)
+        assert query.trigger()
+    query.stop()
+    assert [rows[0].value for _, rows in sorted(query.batches.items())] == [
+        b"%d" % number + bytes(size) for number, size in enumerate(sizes)
     ]
+    # The large row makes the driver leave the batch after it to the tasks, since it may be as large.
+    assert query.prefetched == [0, 3, 4]
+
+
+def test_the_driver_that_cannot_read_leaves_a_batch_to_the_tasks(
+    make_topic: Topics, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    topic = make_topic(partitions=1)
+    topic.put(["a", "b"], 0)
+    query = Query(topic)
+    monkeypatch.setattr("pylog_spark.source.prefetch.Prefetcher.read", lambda *_: None)
+    assert query.trigger()
+    query.stop()
+    assert (query.values, query.prefetched, query.tasks) == (["a", "b"], [], [1])
+
+
+def test_when_spark_does_not_ask_for_the_rows_of_the_driver_the_tasks_read_and_that_is_said_once(
+    make_topic: Topics, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    topic = make_topic(partitions=1)
+    query = Query(topic, prefetchMaxBytes="1m")
+    monkeypatch.setattr("tests.reading.streams._SimpleStreamReaderWrapper", int)
+    with caplog.at_level("WARNING", logger="pylog_spark"):
+        for value in "abc":
+            topic.put([value], 0)
+            assert query.trigger()
+    query.stop()
+    assert (query.values, query.prefetched) == (["a", "b", "c"], [])
+    assert [line for line in caplog.messages if "does not take rows from the driver" in line] == caplog.messages
+    assert len(caplog.messages) == 1
 
 
 @pytest.mark.parametrize("options", [{}, {"maxRecordsPerTrigger": 2}, {"maxRecordsPerTrigger": 4}])

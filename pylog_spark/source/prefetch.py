@@ -1,0 +1,133 @@
+"""Small micro-batches that need no Python worker: the driver reads them, and hands their rows to Spark.
+
+A task in a Python worker costs Spark some 30 ms before its first record. Spark's runner of Python sources has another way, made for
+`SimpleDataSourceStreamReader`: after ``partitions()`` it asks a reader that is a ``_SimpleStreamReaderWrapper`` for ``getCache(start,
+end)``, keeps the rows in the block manager, and the one task that reads them runs in the JVM alone (``pyspark/sql/streaming/
+python_streaming_source_runner.py``, ``PythonMicroBatchStream``). So a reader passes for such a wrapper between the end of
+``partitions()`` and ``getCache()``, and is itself at all other times: a wrapper would have no limits, no Trigger.AvailableNow and no
+``reportLatestOffset``.
+
+`Prefetcher` decides and reads, `Handover` keeps what was read until Spark asks for it. When anything is in doubt the tasks read: more
+bytes than the bound, an error, a broker that does not answer soon, a Spark that does not ask. A task that finds no block (it was lost)
+reads the same ranges in a worker. Not thread-safe: Spark calls a reader from one thread.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from pylog_spark.errors import PylogError
+from pylog_spark.source.partition import RangePartition, RangeSource
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_log = logging.getLogger("pylog_spark")
+
+#: Bytes of a row that is not known yet: at least so many, so that a micro-batch of far more offsets is not tried.
+_FEWEST_ROW_BYTES = 16.0
+#: How long the driver waits for brokers; the tasks, which then read, wait for `kafkaConsumer.pollTimeoutMs`.
+_TIMEOUT_MS = 5_000
+
+
+def spark_wrapper() -> type | None:
+    """Give the class that Spark's runner asks for prefetched rows; None where this Spark has none."""
+    try:
+        wrapper = import_module("pyspark.sql.datasource_internal")._SimpleStreamReaderWrapper
+    except (ImportError, AttributeError):
+        return None
+    return wrapper if isinstance(wrapper, type) and hasattr(wrapper, "getCache") else None
+
+
+class Prefetcher:
+    """Reads a micro-batch on the driver if it is small.
+
+    Parameters
+    ----------
+    source : RangeSource
+        How tasks read.
+    most_bytes : int
+        The largest micro-batch that is read here, in bytes of Arrow data; 0 leaves all to the tasks.
+    """
+
+    def __init__(self, source: RangeSource, most_bytes: int) -> None:
+        timeout_ms = min(_TIMEOUT_MS, int(source.client.get("default.api.timeout.ms", _TIMEOUT_MS)))
+        self._source = replace(
+            source,
+            client=_with(source.client, {"default.api.timeout.ms": str(timeout_ms)}),
+            batch_bytes=max(1, min(source.batch_bytes, most_bytes)),
+        )
+        self._most_bytes = most_bytes
+        #: Bytes of an offset in the last batch that was read here, or tried.
+        self._offset_bytes = _FEWEST_ROW_BYTES
+
+    def read(self, task: RangePartition) -> list[pa.RecordBatch] | None:
+        """Give all rows of `task`; None when the tasks are to read."""
+        offsets = sum(part.size for part, _ in task.ranges)
+        if offsets == 0:
+            return None
+        if offsets * self._offset_bytes > self._most_bytes:
+            # Rows may have become smaller: after some batches one is tried again.
+            self._offset_bytes = max(_FEWEST_ROW_BYTES, self._offset_bytes / 2)
+            return None
+        batches, size, rows = [], 0, 0
+        try:
+            for batch in self._source.read(task):
+                size += batch.nbytes
+                rows += batch.num_rows
+                if size > self._most_bytes:
+                    self._offset_bytes = size / rows
+                    return None
+                batches.append(batch)
+        except PylogError as error:
+            # If the error persists, the tasks raise it.
+            _log.debug("The driver leaves a micro-batch to the tasks: %s", error.sentence)
+            return None
+        self._offset_bytes = max(_FEWEST_ROW_BYTES, size / offsets)
+        return batches
+
+
+class Handover:
+    """The rows of one micro-batch, from ``partitions()`` until Spark asks for them.
+
+    Parameters
+    ----------
+    wrapper : type or None
+        What `spark_wrapper` gives.
+    """
+
+    def __init__(self, wrapper: type | None) -> None:
+        self._wrapper = wrapper
+        self._waiting: tuple[Mapping[str, Any], Mapping[str, Any], Sequence[pa.RecordBatch]] | None = None
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether Spark asks for rows. Nothing waits any more when it did not."""
+        if self._waiting is not None:
+            self._waiting = self._wrapper = None
+            _log.warning(
+                "This version of Spark does not take rows from the driver: small micro-batches of this query are read by tasks from now on."
+            )
+        return self._wrapper is not None
+
+    @property
+    def passes_for(self) -> type | None:
+        """The class that the reader passes for while rows wait."""
+        return self._wrapper if self._waiting is not None else None
+
+    def offer(self, start: Mapping[str, Any], end: Mapping[str, Any], batches: Sequence[pa.RecordBatch]) -> None:
+        """Keep the rows between two positions until Spark asks for them."""
+        self._waiting = (start, end, batches)
+
+    def take(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> Iterator[pa.RecordBatch] | None:
+        """Give the rows between two positions, once; None when there are no such."""
+        waiting, self._waiting = self._waiting, None
+        return iter(waiting[2]) if waiting is not None and waiting[:2] == (start, end) else None
+
+
+def _with(client: Mapping[str, str], more: Mapping[str, str]) -> Mapping[str, str]:
+    return type(client)({**client, **more})  # type: ignore[call-arg]  # ClientSettings hide secrets when they are shown
