@@ -163,12 +163,13 @@ class SecurityRegistry:
         if path == cluster_documents.DECOY_KEY:
             self._decoy_key = None if stored is None else documents.decode_decoy_key(stored.data)
             return
+        # First: what is known stays where the document is damaged.
+        unit = None if stored is None else documents.decode(path, stored.data)
         before = self._units.pop(path, None)
         self._revisions.pop(path, None)
         if before is not None:
             self._forget(before)
-        if stored is not None:
-            unit = documents.decode(path, stored.data)
+        if unit is not None and stored is not None:
             self._units[path], self._revisions[path] = unit, stored.revision
             self._remember(unit)
 

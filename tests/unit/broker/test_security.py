@@ -202,6 +202,18 @@ def test_a_full_disk_is_an_error_of_the_request_and_nothing_changes(registry, na
     assert native.security == before
 
 
+def test_a_document_that_is_damaged_later_takes_nothing_away_of_what_it_said(registry, native, tmp_path):
+    create_acls(registry, creation("events", permission_type=2))
+    set_user(registry, "alice")
+    store = FileStore(tmp_path)
+    (path,) = store.paths(documents.ACLS)
+    store.compare_and_set(path, b'{"version": 1}', 1)
+    with pytest.raises(DocumentError, match="damaged"):
+        registry.security.read_all()
+    set_user(registry, "bob")
+    assert (users_of(native.security), topics_of(native.security)) == (["alice", "bob"], ["events"])
+
+
 # In a cluster
 
 
