@@ -211,6 +211,21 @@ def test_clients_must_show_a_certificate_that_is_trusted_where_that_is_required(
     until(lambda: "it showed no certificate" in broker.logs(), "the log says so")
 
 
+def test_a_rule_makes_the_principal_of_a_certificate_whom_rights_and_the_log_name(new_broker):
+    broker = new_broker(
+        tls=True,
+        ssl_client_auth="required",
+        ssl_principal_mapping_rules="RULE:^CN=([a-z]+).*$/$1 of the rule/U,DEFAULT",
+        authorizer_class_name="org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        super_users="User:BROKER OF THE RULE",
+    )
+    with pytest.raises(KafkaException, match="TOPIC_AUTHORIZATION_FAILED"):
+        made(broker, "t", librdkafka(broker, **with_certificate(broker)))
+    denied = 'User:CLIENT OF THE RULE at 127.0.0.1 may not CREATE TOPIC "t" for CreateTopics: no ACL allows it'
+    until(lambda: denied in broker.logs(), "the log says so")
+    made(broker, "t", librdkafka(broker, **with_certificate(broker, "broker")))
+
+
 def test_a_certificate_of_a_stranger_is_refused_with_its_own_line(new_broker, tmp_path):
     broker, strangers = new_broker(tls=True, ssl_client_auth="requested"), Certificates(tmp_path / "other").made()
     context = ssl.create_default_context(cafile=broker.certificates.ca)
