@@ -112,8 +112,8 @@ def test_a_client_that_cannot_say_why_it_is_refused_still_cannot_and_the_broker_
     error = SECURED_CLIENTS[client].refusal(place.wrong_entry(way))
     assert "closed" in error.lower()
     assert not any(part in error for part in (LOGIN_ERROR[client], *SAID.values(), "alert"))
-    line = "its certificate is not trusted" if way == "SSL mutual" else "its signature is wrong"
-    until(lambda: line in place.broker.logs()[logged:], "the log says so")
+    line = "its certificate is not trusted" if way == "SSL mutual" else "the token's signature is wrong"
+    until(lambda: line in place.broker.logs()[logged:], lambda: place.broker.logs()[logged:])
 
 
 def test_what_kcat_lacks_it_still_lacks(place: Place) -> None:
