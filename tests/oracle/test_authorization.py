@@ -47,8 +47,6 @@ NOT_ASKED = {
 #: Rows of the table that refuse nothing with an error, and those that demand what Apache Kafka does not.
 WITHOUT_AN_ERROR = {"METADATA_OPERATIONS", "DESCRIBE_CLUSTER_OPERATIONS"}
 BEYOND_KAFKA = {
-    # Who may alter settings of the cluster alters levels of loggers, too: no case changes them.
-    "INCREMENTAL_ALTER_CONFIGS_LOGGER",
     "PRODUCE_INTERNAL",
     "FETCH_REPLICA",
     "LIST_OFFSETS_REPLICA",

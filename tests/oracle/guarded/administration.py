@@ -37,8 +37,8 @@ def configs(s: Script, n: Names) -> None:
     for kind, name in named:
         resource = {"resource_type": kind, "resource_name": name}
         s.call("DescribeConfigs", 4, resources=[{**resource, "configuration_keys": [_NO_SETTING]}])
+        s.call("IncrementalAlterConfigs", 1, validate_only=True, resources=[resource])
         if kind != _LOGGER:
-            s.call("IncrementalAlterConfigs", 1, validate_only=True, resources=[resource])
             s.call("AlterConfigs", 2, validate_only=True, resources=[resource])
     s.call("ListConfigResources", 1, resource_types=[_METRICS])
 

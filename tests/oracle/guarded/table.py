@@ -34,6 +34,7 @@ class Row:
 def rows() -> list[Row]:
     """All rows, in their order."""
     found = _ROW.findall((_SERVER / "authorization/table.rs").read_text())
+    assert len(found) > 100
     return [
         Row(name, api, _words(operation), _words(kind), says == "refuses") for name, api, operation, kind, says in found
     ]
