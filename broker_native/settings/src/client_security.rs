@@ -65,10 +65,10 @@ settings! {
         "sasl.username" STRING sasl_username: String = String::new();
         /// Password of PLAIN and SCRAM (librdkafka's name; Java's is within `sasl.jaas.config`).
         "sasl.password" PASSWORD sasl_password: Secret = Secret::default();
-        /// Where a token of OAUTHBEARER is got: a URL (https, or http for tests) that is asked for client credentials, or `file:`
+        /// Where a token of OAUTHBEARER is got: a URL (https; http only for a server on the same machine) that is asked for client credentials, or `file:`
         /// and the path of a file with a token, which is read for each login.
         "sasl.oauthbearer.token.endpoint.url" STRING sasl_oauthbearer_token_endpoint_url: String = String::new();
-        /// librdkafka's word for where tokens come from. It changes nothing here: the settings below and above say it.
+        /// librdkafka's word for where tokens come from. It changes nothing here: sasl.oauthbearer.token.endpoint.url or sasl.oauthbearer.token.provider says it.
         "sasl.oauthbearer.method" STRING sasl_oauthbearer_method: String = "default".to_owned(), one_of(&["default", "oidc"], "");
         /// Client id at `sasl.oauthbearer.token.endpoint.url`.
         "sasl.oauthbearer.client.credentials.client.id" STRING sasl_oauthbearer_client_id: String = String::new(),
@@ -91,7 +91,7 @@ settings! {
         "sasl.oauthbearer.token.provider" STRING sasl_oauthbearer_token_provider: String = String::new();
         /// What `sasl.oauthbearer.token.provider` is called with.
         "sasl.oauthbearer.token.provider.config" PASSWORD sasl_oauthbearer_token_provider_config: Secret = Secret::default();
-        /// Java's class for getting tokens. Kafka's own OAuthBearerLoginCallbackHandler means the settings above; others cannot
+        /// Java's class for getting tokens. Kafka's own OAuthBearerLoginCallbackHandler means sasl.oauthbearer.token.endpoint.url; others cannot
         /// run here and are refused.
         "sasl.login.callback.handler.class" STRING sasl_login_callback_handler_class: String = String::new();
         /// How long connecting to a server of tokens may take.

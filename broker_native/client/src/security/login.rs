@@ -246,6 +246,56 @@ mod tests {
     }
 
     #[test]
+    fn a_secret_is_sent_by_https_or_to_this_machine_and_no_url_with_a_password_is_shown() {
+        let with = |url: &str| {
+            given(&[
+                ("sasl.mechanism", "OAUTHBEARER"),
+                ("sasl.oauthbearer.token.endpoint.url", url),
+                ("sasl.oauthbearer.client.credentials.client.id", "me"),
+                ("sasl.oauthbearer.client.credentials.client.secret", "swordfish"),
+            ])
+        };
+        for url in
+            ["https://a:1/b", "http://localhost/b", "http://127.0.0.1:80?a", "http://[::1]:80/", "file:/a"]
+        {
+            with(url).unwrap();
+        }
+        for (url, part) in [
+            ("http://a/b", "must begin with https://"),
+            ("http://localhost.a/b", "must begin with https://"),
+            ("http://[::2]/", "must begin with https://"),
+            ("https://planted:planted@a/", "has a user or a password"),
+        ] {
+            let message = with(url).unwrap_err().message;
+            assert!(message.contains(part) && !message.contains("planted"), "{message}");
+        }
+    }
+
+    #[test]
+    fn what_jaas_says_about_tls_at_the_server_of_tokens_is_used_or_refused() {
+        let with = |options: &str| {
+            let jaas = format!("OAuthBearerLoginModule required clientId='me' clientSecret='s' {options};");
+            given(&[
+                ("sasl.mechanism", "OAUTHBEARER"),
+                ("sasl.oauthbearer.token.endpoint.url", "https://a/b"),
+                ("sasl.jaas.config", &jaas),
+            ])
+        };
+        let used = with("ssl.truststore.type='PEM' ssl.truststore.location='/ca.pem'").unwrap();
+        let Credentials::Token { settings, .. } = used.credentials else { panic!("no token") };
+        assert_eq!(settings.get("https.ca.location").map(Secret::reveal), Some("/ca.pem"));
+        for options in
+            ["ssl.truststore.location='/ca.jks'", "ssl.truststore.type='PEM' ssl.keystore.location='/k'"]
+        {
+            let message = with(options).unwrap_err().message;
+            assert!(
+                message.contains("https.ca.location") && message.contains("which is not used here"),
+                "{message}"
+            );
+        }
+    }
+
+    #[test]
     fn client_credentials_are_found_in_jaas_and_in_settings_of_their_own() {
         let url = ("sasl.oauthbearer.token.endpoint.url", "https://a/b");
         let jaas = "OAuthBearerLoginModule required clientId='me' clientSecret='swordfish' scope='s' extension_logicalCluster='lkc';";

@@ -38,6 +38,7 @@ const PROVIDER: &str = "sasl.oauthbearer.token.provider";
 /// How the names of options begin that make a token which nobody signs: of Kafka's own tests.
 const UNSECURED: &str = "unsecuredLogin";
 const EXTENSION: &str = "extension_";
+const CA_FILE: &str = "https.ca.location";
 const KAFKAS_HANDLER: &str = "OAuthBearerLoginCallbackHandler";
 
 /// The settings for tokens, those of `jaas` where the client's own are not given.
@@ -63,7 +64,7 @@ pub fn settings(settings: &Settings, jaas: Option<&Entry>) -> Result<TokenSettin
         (SCOPE, own(&settings.sasl_oauthbearer_scope, "scope")),
         (PROVIDER, Secret::new(settings.sasl_oauthbearer_token_provider.trim())),
         ("sasl.oauthbearer.token.provider.config", settings.sasl_oauthbearer_token_provider_config.clone()),
-        ("https.ca.location", Secret::new(settings.https_ca_location.trim())),
+        (CA_FILE, trusted_by_server(settings.https_ca_location.trim(), jaas)?),
         (
             "sasl.oauthbearer.header.urlencode",
             Secret::new(settings.sasl_oauthbearer_header_urlencode.to_string()),
@@ -95,6 +96,46 @@ pub fn settings(settings: &Settings, jaas: Option<&Entry>) -> Result<TokenSettin
     Ok(found)
 }
 
+/// Why the server of tokens at `url` is not asked; `None`: it is. The rest of the URL is Python's to check (`pylog_spark/login/endpoint.py`).
+fn why_not_asked(url: &str) -> Option<&'static str> {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host =
+        authority.rsplit_once(':').filter(|_| !authority.ends_with(']')).map_or(authority, |(host, _)| host);
+    let is_here = host == "localhost" || host == "[::1]" || host.starts_with("127.");
+    match scheme {
+        "https" | "http" if authority.contains('@') => Some(
+            "has a user or a password in it, which is not used and would be shown; give client id and secret by their settings",
+        ),
+        "https" => None,
+        "http" if is_here => None,
+        "http" => Some(
+            "must begin with https://: the client's secret is sent there; http:// is for a server on the same machine",
+        ),
+        _ => Some("must begin with https:// or file:"),
+    }
+}
+
+/// The PEM file of the certificates that are trusted at the server of tokens: `given`, or what Java's clients have in `jaas`
+/// (`JaasOptionsUtils` of Kafka).
+///
+/// # Errors
+/// `INVALID_ARGUMENT` for other TLS settings there, which would silently not be used.
+fn trusted_by_server(given: &str, jaas: Option<&Entry>) -> Result<Secret> {
+    const STORE: [&str; 2] = ["ssl.truststore.location", "ssl.truststore.type"];
+    let of_jaas = |name: &str| jaas.and_then(|entry| entry.option(name));
+    let is_pem = of_jaas(STORE[1]).is_some_and(|text| text.reveal().eq_ignore_ascii_case("PEM"));
+    let mut names = jaas.into_iter().flat_map(|entry| entry.options.keys());
+    let other = names.find(|name| name.starts_with("ssl.") && !(is_pem && STORE.contains(&name.as_str())));
+    match (other, of_jaas(STORE[0])) {
+        (Some(name), _) => Err(ClientError::invalid(format!(
+            "sasl.jaas.config has {name} for the server of tokens, which is not used here; name a PEM file of the certificates that are trusted there in {CA_FILE}"
+        ))),
+        (None, Some(file)) if given.is_empty() => Ok(file.clone()),
+        (None, _) => Ok(Secret::new(given)),
+    }
+}
+
 fn check(found: &TokenSettings) -> Result<()> {
     let has = |name: &str| found.contains_key(name);
     match (has(PROVIDER), has(ENDPOINT)) {
@@ -113,10 +154,8 @@ fn check(found: &TokenSettings) -> Result<()> {
         (false, true) => {
             let url = found.get(ENDPOINT).map(Secret::reveal).unwrap_or_default();
             let is_file = url.starts_with("file:");
-            if !is_file && !url.starts_with("https://") && !url.starts_with("http://") {
-                return Err(ClientError::invalid(format!(
-                    "{ENDPOINT} must begin with https://, http:// or file:"
-                )));
+            if let Some(why) = why_not_asked(url).filter(|_| !is_file) {
+                return Err(ClientError::invalid(format!("{ENDPOINT} {why}")));
             }
             if !is_file && (!has(CLIENT_ID) || !has(CLIENT_SECRET)) {
                 return Err(ClientError::invalid(format!(
