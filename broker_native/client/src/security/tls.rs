@@ -21,7 +21,7 @@ use pylog_settings::client_security::Settings;
 /// Configurations that a process keeps.
 const KEPT: usize = 8;
 /// How long a client waits for the list: in a forked child, a thread of the parent's may hold it for ever.
-const PATIENCE: Duration = Duration::from_millis(100);
+const LOCK_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// A configuration, what it was made of, and the files that it was read from. Passwords and keys are not kept.
 struct Kept {
@@ -49,7 +49,7 @@ impl Shared {
     }
 
     fn kept(&self, fingerprint: [u8; 32]) -> Option<Arc<ClientConfig>> {
-        let mut all = self.0.try_lock_for(PATIENCE)?;
+        let mut all = self.0.try_lock_for(LOCK_TIMEOUT)?;
         let at = all.iter().position(|kept| kept.fingerprint == fingerprint)?;
         let mut kept = all.remove(at);
         if kept.files.changed() {
@@ -62,7 +62,7 @@ impl Shared {
 
     /// Keeps the configuration, unless another client made one of the same settings meanwhile: then that is the one to share.
     fn keep(&self, made: Kept) -> Arc<ClientConfig> {
-        let Some(mut all) = self.0.try_lock_for(PATIENCE) else { return made.config };
+        let Some(mut all) = self.0.try_lock_for(LOCK_TIMEOUT) else { return made.config };
         if let Some(first) = all.iter().find(|kept| kept.fingerprint == made.fingerprint) {
             return first.config.clone();
         }

@@ -3,7 +3,7 @@ use std::collections::HashSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::rules::Verdict;
+use super::rules::AclMatch;
 use super::{Operation, ResourceType, Rules};
 use crate::principal::{NoPrincipal, Principal};
 
@@ -81,11 +81,11 @@ impl Policy {
         if self.super_users.contains(principal) {
             return Decision::SuperUser;
         }
-        match self.rules.verdict(principal, host, operation, resource) {
-            Verdict::Denied => Decision::Denied,
-            Verdict::Allowed => Decision::Allowed,
-            Verdict::NoAcl if self.allows_without_acl => Decision::AllowedWithoutAcl,
-            Verdict::NoAcl | Verdict::NotMentioned => Decision::NotAllowed,
+        match self.rules.match_of(principal, host, operation, resource) {
+            AclMatch::Denied => Decision::Denied,
+            AclMatch::Allowed => Decision::Allowed,
+            AclMatch::NoAcl if self.allows_without_acl => Decision::AllowedWithoutAcl,
+            AclMatch::NoAcl | AclMatch::NotMentioned => Decision::NotAllowed,
         }
     }
 

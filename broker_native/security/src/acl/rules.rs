@@ -45,7 +45,7 @@ struct TypeRules {
 
 /// What the ACLs say about an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum AclMatch {
     /// One denies it.
     Denied,
     /// One allows it, and none denies it.
@@ -93,24 +93,24 @@ impl Rules {
     }
 
     /// What the ACLs say about `operation` on the resource called `name`.
-    pub fn verdict(
+    pub fn match_of(
         &self,
         principal: &Principal,
         host: IpAddr,
         operation: Operation,
         (resource_type, name): (ResourceType, &str),
-    ) -> Verdict {
-        let Some(rules) = self.types.get(resource_type.index()) else { return Verdict::NoAcl };
-        let mut verdict = Verdict::NoAcl;
+    ) -> AclMatch {
+        let Some(rules) = self.types.get(resource_type.index()) else { return AclMatch::NoAcl };
+        let mut found = AclMatch::NoAcl;
         for pattern in rules.of_name(name) {
-            match pattern.verdict(principal, host, operation) {
-                Verdict::Denied => return Verdict::Denied,
-                Verdict::Allowed => verdict = Verdict::Allowed,
-                Verdict::NotMentioned if verdict == Verdict::NoAcl => verdict = Verdict::NotMentioned,
-                Verdict::NotMentioned | Verdict::NoAcl => {}
+            match pattern.match_of(principal, host, operation) {
+                AclMatch::Denied => return AclMatch::Denied,
+                AclMatch::Allowed => found = AclMatch::Allowed,
+                AclMatch::NotMentioned if found == AclMatch::NoAcl => found = AclMatch::NotMentioned,
+                AclMatch::NotMentioned | AclMatch::NoAcl => {}
             }
         }
-        verdict
+        found
     }
 
     /// Whether ACLs allow `operation` on some resource of the type: on `*`, or on a name or a prefix that no denial covers. As in Kafka,
@@ -240,16 +240,16 @@ impl PatternRules {
         self.of.get(principal).into_iter().flatten().chain(&self.of_everybody)
     }
 
-    fn verdict(&self, principal: &Principal, host: IpAddr, operation: Operation) -> Verdict {
-        let mut verdict = Verdict::NotMentioned;
+    fn match_of(&self, principal: &Principal, host: IpAddr, operation: Operation) -> AclMatch {
+        let mut found = AclMatch::NotMentioned;
         for rule in self.rules_of(principal).filter(|rule| rule.host.holds_for(host)) {
             match rule.permission {
-                Permission::Deny if rule.operation.denies(operation) => return Verdict::Denied,
-                Permission::Allow if rule.operation.implies(operation) => verdict = Verdict::Allowed,
+                Permission::Deny if rule.operation.denies(operation) => return AclMatch::Denied,
+                Permission::Allow if rule.operation.implies(operation) => found = AclMatch::Allowed,
                 Permission::Deny | Permission::Allow => {}
             }
         }
-        verdict
+        found
     }
 
     /// Whether one says just this about the operation, or about all.

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::filter::PatternTypeFilter;
 use super::policy::super_users;
-use super::rules::Verdict;
+use super::rules::AclMatch;
 use super::*;
 use crate::principal::Principal;
 
@@ -161,14 +161,14 @@ fn an_acl_of_a_host_holds_for_that_host_however_it_is_written() {
         Rules::new([acl(what, (Allow, Read), ("User:alice", host))])
     };
     let from = |rules: &Rules, host: &str| {
-        rules.verdict(&Principal::user("alice"), address(host), Read, (ResourceType::Topic, "t"))
+        rules.match_of(&Principal::user("alice"), address(host), Read, (ResourceType::Topic, "t"))
     };
-    assert_eq!(from(&of(HERE), HERE), Verdict::Allowed);
-    assert_eq!(from(&of(HERE), "::ffff:10.0.0.1"), Verdict::Allowed);
-    assert_eq!(from(&of(HERE), "10.0.0.2"), Verdict::NotMentioned);
-    assert_eq!(from(&of("0:0:0:0:0:0:0:1"), "::1"), Verdict::Allowed);
-    assert_eq!(from(&of("example.org"), HERE), Verdict::NotMentioned);
-    assert_eq!(from(&of(WILDCARD), "::1"), Verdict::Allowed);
+    assert_eq!(from(&of(HERE), HERE), AclMatch::Allowed);
+    assert_eq!(from(&of(HERE), "::ffff:10.0.0.1"), AclMatch::Allowed);
+    assert_eq!(from(&of(HERE), "10.0.0.2"), AclMatch::NotMentioned);
+    assert_eq!(from(&of("0:0:0:0:0:0:0:1"), "::1"), AclMatch::Allowed);
+    assert_eq!(from(&of("example.org"), HERE), AclMatch::NotMentioned);
+    assert_eq!(from(&of(WILDCARD), "::1"), AclMatch::Allowed);
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn a_principal_has_a_type_and_everybody_is_a_user() {
     let rules = Rules::new(acls);
     let may = |principal: &str, name| {
         let principal = principal.parse::<Principal>().unwrap();
-        rules.verdict(&principal, address(HERE), Read, (ResourceType::Topic, name)) == Verdict::Allowed
+        rules.match_of(&principal, address(HERE), Read, (ResourceType::Topic, name)) == AclMatch::Allowed
     };
     assert!(may("User:a:b", "t"));
     assert!(may("Token:x", "t"), "as Kafka: everybody");
@@ -300,7 +300,7 @@ fn model(
     host: IpAddr,
     operation: Operation,
     (resource_type, name): (ResourceType, &str),
-) -> Verdict {
+) -> AclMatch {
     let (mut mentioned, mut allowed) = (false, false);
     for AclBinding { pattern, entry } in acls {
         let names = match pattern.pattern_type {
@@ -315,16 +315,16 @@ fn model(
             && (entry.host == "*" || entry.host == host.to_string());
         match entry.permission {
             Deny if is_about && (entry.operation == operation || entry.operation == Operation::All) => {
-                return Verdict::Denied;
+                return AclMatch::Denied;
             }
             Allow if is_about && entry.operation.implies(operation) => allowed = true,
             _ => {}
         }
     }
     match (mentioned, allowed) {
-        (_, true) => Verdict::Allowed,
-        (true, false) => Verdict::NotMentioned,
-        (false, false) => Verdict::NoAcl,
+        (_, true) => AclMatch::Allowed,
+        (true, false) => AclMatch::NotMentioned,
+        (false, false) => AclMatch::NoAcl,
     }
 }
 
@@ -364,7 +364,7 @@ proptest! {
                 for operation in [Read, Describe, DescribeConfigs, Create] {
                     let (principal, host) = (Principal::user(user), address(HERE));
                     let resource = (ResourceType::Topic, name.as_str());
-                    let said = rules.verdict(&principal, host, operation, resource);
+                    let said = rules.match_of(&principal, host, operation, resource);
                     prop_assert_eq!(said, model(&acls, &principal, host, operation, resource));
                 }
             }
@@ -382,8 +382,8 @@ proptest! {
         let (principal, host) = (Principal::user("a"), address(HERE));
         let some = rules.allow_some(&principal, host, Write, ResourceType::Topic);
         for name in &names {
-            let of_name = rules.verdict(&principal, host, Write, (ResourceType::Topic, name));
-            prop_assert!(some || of_name != Verdict::Allowed, "{} is allowed", name);
+            let of_name = rules.match_of(&principal, host, Write, (ResourceType::Topic, name));
+            prop_assert!(some || of_name != AclMatch::Allowed, "{} is allowed", name);
         }
     }
 }

@@ -67,22 +67,23 @@ impl ScramClient {
 
     fn prove(&mut self, challenge: &[u8]) -> Result<Vec<u8>, SaslError> {
         let mechanism = self.hash.mechanism();
-        let told = ServerFirst::parse(challenge).map_err(|why| SaslError::Malformed(mechanism, why))?;
-        let longer = told.nonce.strip_prefix(&self.first.nonce).is_some_and(|more| !more.is_empty());
+        let server_first =
+            ServerFirst::parse(challenge).map_err(|why| SaslError::Malformed(mechanism, why))?;
+        let longer = server_first.nonce.strip_prefix(&self.first.nonce).is_some_and(|more| !more.is_empty());
         if !longer {
             return Err(SaslError::Nonce(mechanism));
         }
         let bounds = ITERATIONS_MIN..=CLIENT_ITERATIONS_MAX;
-        let count = u32::try_from(told.iterations).ok().filter(|count| bounds.contains(count));
+        let count = u32::try_from(server_first.iterations).ok().filter(|count| bounds.contains(count));
         let count = count.and_then(NonZeroU32::new).ok_or(SaslError::Iterations {
             mechanism,
-            iterations: told.iterations,
+            iterations: server_first.iterations,
             min: ITERATIONS_MIN,
             max: CLIENT_ITERATIONS_MAX,
         })?;
-        let salted = self.hash.salted(&self.password, &told.salt, count);
-        let mut last = ClientFinal::new(&self.first.gs2_header, &told.nonce);
-        let message = auth_message(&self.first.bare, &told.text, &last.without_proof);
+        let salted = self.hash.salted(&self.password, &server_first.salt, count);
+        let mut last = ClientFinal::new(&self.first.gs2_header, &server_first.nonce);
+        let message = auth_message(&self.first.bare, &server_first.text, &last.without_proof);
         let client_key = client_key(self.hash, &salted);
         let client_signature = self.hash.hmac(&self.hash.digest(&client_key), message.as_bytes());
         last.proof = xor(&client_key, &client_signature);

@@ -9,7 +9,7 @@ use super::{Credential, Hash, xor};
 pub struct ScramServer {
     hash: Hash,
     first: ClientFirst,
-    told: ServerFirst,
+    server_first: ServerFirst,
     credential: Credential,
     /// Whether there is such a user; else the credential is made up, and no proof is right.
     known: bool,
@@ -18,14 +18,14 @@ pub struct ScramServer {
 impl ScramServer {
     /// Goes on with a client that has said who it is; `nonce` is the broker's own. `known`: the credential is a user's, and not made up.
     pub fn new(hash: Hash, first: ClientFirst, credential: Credential, known: bool, nonce: &str) -> Self {
-        let told =
+        let server_first =
             ServerFirst::new(format!("{}{nonce}", first.nonce), &credential.salt, credential.iterations);
-        Self { hash, first, told, credential, known }
+        Self { hash, first, server_first, credential, known }
     }
 
     /// What is sent to the client.
     pub fn challenge(&self) -> Vec<u8> {
-        self.told.text.clone().into_bytes()
+        self.server_first.text.clone().into_bytes()
     }
 
     /// Who the client says it is.
@@ -40,7 +40,7 @@ impl ScramServer {
     pub fn finish(&self, message: &[u8]) -> Result<Vec<u8>, &'static str> {
         let last = ClientFinal::parse(message)?;
         // librdkafka before 2.6.1 puts its own nonce in front once more, which Kafka takes; the proof is of what was sent all the same.
-        if !last.nonce.ends_with(&self.told.nonce) {
+        if !last.nonce.ends_with(&self.server_first.nonce) {
             return Err("the nonce is not of this login");
         }
         if last.gs2_header != self.first.gs2_header.as_bytes() {
@@ -49,7 +49,7 @@ impl ScramServer {
         if last.proof.len() != self.hash.key_bytes() {
             return Err("its proof has a wrong length");
         }
-        let signed = auth_message(&self.first.bare, &self.told.text, &last.without_proof);
+        let signed = auth_message(&self.first.bare, &self.server_first.text, &last.without_proof);
         let client_signature = self.hash.hmac(&self.credential.stored_key, signed.as_bytes());
         let stored_key = self.hash.digest(&xor(&client_signature, &last.proof));
         let proved = verify_slices_are_equal(&stored_key, &self.credential.stored_key).is_ok();

@@ -60,8 +60,8 @@ fn the_nonce_may_have_the_clients_in_front_twice_as_older_librdkafkas_write_it()
     let salted =
         hash.salted(&Secret::new("pencil"), &STANDARD.decode(SALT).unwrap(), NonZeroU32::new(4_096).unwrap());
     let mut last = ClientFinal::new("n,,", &format!("{CLIENT_NONCE}{BOTH}"));
-    let told = String::from_utf8(server.challenge()).unwrap();
-    let signed = format!("n=user,r={CLIENT_NONCE},{told},{}", last.without_proof);
+    let challenge = String::from_utf8(server.challenge()).unwrap();
+    let signed = format!("n=user,r={CLIENT_NONCE},{challenge},{}", last.without_proof);
     let key = client_key(hash, &salted);
     last.proof = xor(&key, &hash.hmac(&hash.digest(&key), signed.as_bytes()));
     assert!(server.finish(&last.encode()).is_ok());
