@@ -6,6 +6,7 @@ Both show the same certificate (P-256), made by openssl; what the loads do is wh
 import socket
 import ssl
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
 
@@ -68,33 +69,39 @@ def _loaded(bench: Bench, side: str, records: int, value_bytes: int) -> str:
     return topic
 
 
-def produce_cpu(bench: Bench, records: int, value_bytes: int, settings: dict[str, object]) -> Runs:
-    """The broker's CPU seconds for a million records that are produced over TLS."""
+def produced(bench: Bench, records: int, value_bytes: int, settings: dict[str, object], figure: str) -> Runs:
+    """Records that are produced over TLS: the broker's `cpu` seconds for a million of them, or their `rate` in millions a second."""
     records = bench.records(records)
 
     def once(side: str) -> float:
         tls, topic = _side(bench, side), bench.new_name()
         create_topic(tls.plain, topic, _PARTITIONS)
-        before = cpu_seconds(tls.broker.pid)
-        produce(tls.plain, topic, records, [b"x" * value_bytes], {**settings, **tls.client()})
-        used = cpu_seconds(tls.broker.pid) - before
+        given = {**settings, **tls.client()}
+        found = _figure(tls, records, figure, lambda: produce(tls.plain, topic, records, [b"x" * value_bytes], given))
         delete_topic(tls.plain, topic)
-        return used * _MILLION / records
+        return found
 
     return bench.take_turns({side: partial(once, side) for side in bench.sides})
 
 
-def consume_cpu(bench: Bench, records: int, value_bytes: int) -> Runs:
-    """The broker's CPU seconds for a million records that are consumed over TLS."""
+def consumed(bench: Bench, records: int, value_bytes: int, figure: str) -> Runs:
+    """As `produced`, of records that are consumed over TLS."""
     records = bench.records(records)
 
     def once(side: str) -> float:
         tls, topic = _side(bench, side), _loaded(bench, side, records, value_bytes)
-        before = cpu_seconds(tls.broker.pid)
-        consume(tls.plain, topic, records, tls.client())
-        return (cpu_seconds(tls.broker.pid) - before) * _MILLION / records
+        return _figure(tls, records, figure, lambda: consume(tls.plain, topic, records, tls.client()))
 
     return bench.take_turns({side: partial(once, side) for side in bench.sides})
+
+
+def _figure(tls: TlsSide, records: int, figure: str, load: Callable[[], float]) -> float:
+    """What `load`, which says how many seconds it took, costs or brings."""
+    before = cpu_seconds(tls.broker.pid)
+    took = load()
+    if figure == "rate":
+        return records / _MILLION / took
+    return (cpu_seconds(tls.broker.pid) - before) * _MILLION / records
 
 
 def connections(bench: Bench, number: int, figure: str) -> Runs:

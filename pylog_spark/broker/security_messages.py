@@ -6,6 +6,13 @@ from typing import TypedDict
 
 from pylog_spark.broker.messages import Error
 
+
+class ByPrincipal(TypedDict):
+    """A request that changes what clients may do. The native half adds the principal of the client."""
+
+    principal: str
+
+
 # AlterUserScramCredentials and DescribeUserScramCredentials
 
 
@@ -24,7 +31,7 @@ class ScramCredentialUpsertion(TypedDict):
     salted_password: str
 
 
-class AlterUserScramCredentialsRequest(TypedDict):
+class AlterUserScramCredentialsRequest(ByPrincipal):
     deletions: list[ScramCredentialDeletion]
     upsertions: list[ScramCredentialUpsertion]
 
@@ -76,7 +83,7 @@ class AclCreation(TypedDict):
     permission_type: int
 
 
-class CreateAclsRequest(TypedDict):
+class CreateAclsRequest(ByPrincipal):
     creations: list[AclCreation]
 
 
@@ -95,7 +102,7 @@ class DeleteAclsFilter(TypedDict):
     permission_type: int
 
 
-class DeleteAclsRequest(TypedDict):
+class DeleteAclsRequest(ByPrincipal):
     filters: list[DeleteAclsFilter]
 
 
@@ -143,7 +150,7 @@ class AlterClientQuotasEntry(TypedDict):
     ops: list[OpData]
 
 
-class AlterClientQuotasRequest(TypedDict):
+class AlterClientQuotasRequest(ByPrincipal):
     entries: list[AlterClientQuotasEntry]
     validate_only: bool
 

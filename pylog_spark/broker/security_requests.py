@@ -45,6 +45,11 @@ def _committed(
     return refused, decided
 
 
+def _who(request: security_messages.ByPrincipal) -> str:
+    # What is stored by now does not fail for its line.
+    return repr(request.get("principal"))
+
+
 # Users
 
 
@@ -74,7 +79,7 @@ def alter_user_scram_credentials(
         error = error_of(refused if isinstance(outcome, User) else outcome)
         results.append({"user": name, **error})
         if error["error_code"] == 0:
-            log.info("Changed the SCRAM credentials of user %r.", name)
+            log.info("%s changed the SCRAM credentials of user %r.", _who(request), name)
     return {"throttle_time_ms": 0, "results": results}
 
 
@@ -122,7 +127,7 @@ def create_acls(
     )
     for acl, why in zip(wanted, refusals, strict=True):
         if refused is None and why is None:
-            log.info("Created the ACL %s.", _shown(acl))
+            log.info("%s created the ACL %s.", _who(request), _shown(acl))
     return {"throttle_time_ms": 0, "results": [error_of(why or refused) for why in refusals]}
 
 
@@ -158,7 +163,7 @@ def delete_acls(
         results.append({**error_of(why), "matching_acls": [] if why else [_matching(acl) for acl in found]})
     if refused is None:
         for acl in dict.fromkeys(acl for found in matched for acl in found):
-            log.info("Deleted the ACL %s.", _shown(acl))
+            log.info("%s deleted the ACL %s.", _who(request), _shown(acl))
     return {"throttle_time_ms": 0, "filter_results": results}
 
 
@@ -215,7 +220,7 @@ def alter_client_quotas(
         error = error_of(refused if isinstance(outcome, Quotas) else outcome)
         entries.append({**error, "entity": _entity_data(entity)})
         if error["error_code"] == 0 and isinstance(outcome, Quotas) and not request["validate_only"]:
-            log.info("Changed the quotas of %r to %r.", dict(entity), dict(outcome.values))
+            log.info("%s changed the quotas of %r to %r.", _who(request), dict(entity), dict(outcome.values))
     return {"throttle_time_ms": 0, "entries": entries}
 
 

@@ -62,6 +62,12 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Whether it changes what clients may do: Python's log says who did it, so the question has the client's `principal` besides.
+    pub fn changes_rights(self) -> bool {
+        use Kind::{AlterClientQuotas, AlterUserScramCredentials, CreateAcls, DeleteAcls};
+        matches!(self, AlterUserScramCredentials | CreateAcls | DeleteAcls | AlterClientQuotas)
+    }
+
     /// The name that Python knows.
     pub fn name(self) -> &'static str {
         match self {

@@ -10,12 +10,13 @@ _ANY, _LITERAL, _EXACT = 1, 3, 0
 _NO_SETTING = "there is none of this name"
 _QUICK = {"timeout_ms": 5000, "validate_only": True}
 _STATES = "__share_group_state"
+_METADATA = "__cluster_metadata"
 
 
 def topics(s: Script, n: Names) -> None:
     """New topics, and new partitions."""
     there = (*n.both(), *INTERNAL, _STATES)
-    for names in ([n.mine + "-new"], [n.other + "-new"], [*there, *(name + "-new" for name in there), n.missing]):
+    for names in ([n.mine + "-new"], [n.other + "-new"], [*there, *(name + "-new" for name in there), n.missing, _METADATA], [_METADATA]):
         s.call("CreateTopics", 7, **_QUICK, topics=[_new(name) for name in names])
         s.without("configs")
     s.call("CreateTopics", 4, **_QUICK, topics=[_new(n.mine + "-new"), _new(n.other + "-new")])
@@ -45,9 +46,18 @@ def configs(s: Script, n: Names) -> None:
 
 def cluster(s: Script, n: Names) -> None:
     """Leaders, replicas, features, brokers."""
-    s.call("ListPartitionReassignments", 0, timeout_ms=5000, topics=[])
-    s.call("AlterPartitionReassignments", 0, timeout_ms=5000, topics=[])
-    s.call("ElectLeaders", 2, timeout_ms=5000, topic_partitions=[])
+    asked = (*n.both(), n.missing)
+    listed = [{"name": name, "partition_indexes": [0, 1]} for name in asked]
+    # No move is under way that could be ended.
+    ended = [{"name": name, "partitions": [{"partition_index": 0, "replicas": None}]} for name in asked]
+    elected = [{"topic": name, "partitions": [0]} for name in asked]
+    for topics in ([], listed):
+        s.call("ListPartitionReassignments", 0, timeout_ms=5000, topics=topics)
+    for topics in ([], ended):
+        s.call("AlterPartitionReassignments", 0, timeout_ms=5000, topics=topics)
+    for topics in ([], elected):
+        for version in (0, 2):
+            s.call("ElectLeaders", version, timeout_ms=5000, topic_partitions=topics)
     s.call("UpdateFeatures", 1, **_QUICK, feature_updates=[])
     s.call("DescribeLogDirs", 4, topics=[])
     s.without("results")
@@ -73,8 +83,9 @@ def security(s: Script, n: Names) -> None:
         "permission_type": 3,
     }
     s.call("CreateAcls", 3, creations=[no_acl])
-    if s.call("DescribeUserScramCredentials", 0, users=[{"name": nobody}])["error_code"]:
-        s.without("results")
+    s.call("DescribeUserScramCredentials", 0, users=[{"name": nobody}, {"name": nobody + "-2"}])
+    s.call("DescribeUserScramCredentials", 0, users=[])
+    s.call("DescribeUserScramCredentials", 0, users=None)
     s.call("AlterUserScramCredentials", 0, deletions=[{"name": nobody, "mechanism": 1}], upsertions=[])
     s.call("DescribeClientQuotas", 1, components=[{"entity_type": "user", "match_type": _EXACT, "match": nobody}])
     limited = {

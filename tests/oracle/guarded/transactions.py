@@ -28,7 +28,7 @@ def transactions(s: Script, n: Names) -> None:
 
 def _commits(s: Script, n: Names, name: str, group: str) -> None:
     named = {**n.producer(name), "group_id": group}
-    s.call("TxnOffsetCommit", 3, **named, topics=[committed(topic) for topic in (*n.both(), INTERNAL[0])])
+    s.call("TxnOffsetCommit", 3, **named, topics=[committed(topic) for topic in (*n.both(), INTERNAL[0], n.missing)])
     s.call("TxnOffsetCommit", 3, **named, topics=[committed(n.other)])
     s.call("TxnOffsetCommit", 6, **named, topics=[committed(one, named="topic_id") for one in n.ids.values()])
 

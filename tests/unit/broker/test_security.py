@@ -47,7 +47,7 @@ def registry(tmp_path, native):
 
 
 def ask(registry, kind, **request):
-    return requests.HANDLERS[kind](registry, request)
+    return requests.HANDLERS[kind](registry, {"principal": "User:admin", **request})
 
 
 def set_user(registry, *names):
@@ -106,6 +106,24 @@ def test_all_of_it_is_applied_at_once_and_again_after_a_restart(registry, native
     again = Native()
     started(tmp_path, again)
     assert again.security == native.security
+
+
+def test_the_log_says_who_changed_what_and_no_name_makes_a_second_line(registry, caplog):
+    caplog.set_level("INFO")
+    upsertion = {"name": "al\nice", "mechanism": 1, "iterations": 4096, "salt": SALT, "salted_password": SALTED}
+    changed = {"deletions": [], "upsertions": [upsertion], "principal": "User:ro\not"}
+    ask(registry, "alter_user_scram_credentials", **changed)
+    create_acls(registry, creation("events"))
+    delete_acls(registry)
+    set_quota(registry, "alice", producer_byte_rate=1.0)
+    set_quota(registry, "alice", validate_only=True, producer_byte_rate=2.0)
+    shown = "ALLOW 'User:alice' from '*' READ on LITERAL TOPIC 'events'"
+    assert caplog.messages == [
+        "'User:ro\\not' changed the SCRAM credentials of user 'al\\nice'.",
+        f"'User:admin' created the ACL {shown}.",
+        f"'User:admin' deleted the ACL {shown}.",
+        "'User:admin' changed the quotas of {'user': 'alice'} to {'producer_byte_rate': 1.0}.",
+    ]
 
 
 def test_what_is_taken_away_is_gone_after_a_restart_too(registry, native, tmp_path):

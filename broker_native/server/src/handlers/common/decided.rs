@@ -60,7 +60,7 @@ where
 {
     let Decision { kind, timeout_ms, answer_bytes } = decision;
     call.shared.metrics.events.increment();
-    let question = serde_json::to_string(&request).map_err(|error| Undecided::Malformed(error.to_string()));
+    let question = question(&call, kind, &request).map_err(|error| Undecided::Malformed(error.to_string()));
     let question = question.and_then(|json| Ok((room_for(&call, json.len(), answer_bytes)?, json)));
     let (held, json) = match question {
         Ok((held, json)) => (held, json),
@@ -84,6 +84,18 @@ where
             (reply, _) => reply,
         }
     })
+}
+
+/// The JSON of a question.
+fn question(call: &Call, kind: Kind, request: &impl Serialize) -> serde_json::Result<String> {
+    if !kind.changes_rights() {
+        return serde_json::to_string(request);
+    }
+    let mut question = serde_json::to_value(request)?;
+    if let Some(fields) = question.as_object_mut() {
+        fields.insert("principal".into(), call.principal.to_string().into());
+    }
+    serde_json::to_string(&question)
 }
 
 /// The memory that a question of `bytes` and its answer take while it is decided. Does not wait for it, because the request would stay in

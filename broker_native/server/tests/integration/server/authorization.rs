@@ -489,6 +489,7 @@ fn what_is_wrong_with_acls_is_answered_in_place_and_the_others_are_asked_for() {
     let created = question(&broker);
     assert_eq!(created.kind, Kind::CreateAcls);
     assert_eq!(asked(&created)["creations"][0]["resource_name"], "t");
+    assert_eq!(asked(&created)["principal"], ANONYMOUS, "the log says who did it");
     created.reply.send(json!({"results": [{"error_code": 0, "error_message": null}]}).to_string()).unwrap();
     let (_, answer) = client.receive::<CreateAclsResponse>(3);
     let invalid = ErrorCode::InvalidRequest.code();
