@@ -208,7 +208,8 @@ class NativeBroker:
         describe_configs, auto_create_topics, alter_partition, allocate_producer_ids, alter_partition_reassignments,
         list_partition_reassignments, elect_leaders, update_features, unregister_broker, alter_user_scram_credentials,
         describe_user_scram_credentials, create_acls, delete_acls, alter_client_quotas, describe_client_quotas, read_keys. The JSON is the wire request, fields in snake_case
-        (for auto_create_topics: {"topics": [names]}; for alter_partition and allocate_producer_ids see `server/decide.rs`)."""
+        (for auto_create_topics: {"topics": [names]}; for alter_partition and allocate_producer_ids see `server/decide.rs`). What changes users,
+        ACLs and quotas has the "principal" of the client besides."""
     def wake(self) -> None:
         """Let `next_event` return, the one that waits or the next one. Callable from every thread."""
     def complete(self, event_id: int, answer_json: str) -> None:
