@@ -30,7 +30,7 @@ _STRING_CLAIM = "unsecuredLoginStringClaim_"
 _NUMBER_CLAIM = "unsecuredLoginNumberClaim_"
 _LIST_CLAIM = "unsecuredLoginListClaim_"
 
-log = logging.getLogger("pylog.login")
+log = logging.getLogger("pylog_spark.login")
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def of_function(name: str, config: str) -> Token:
     except Exception as error:  # noqa: BLE001  # the user's code
         _log_frames(f"The function {name}", error)
         raise TokenError(
-            f"The function {name} gave no token: it raised {type(error).__name__}; logger pylog.login says where, at level DEBUG",
+            f"The function {name} gave no token: it raised {type(error).__name__}; logger pylog_spark.login says where, at level DEBUG",
             retriable=True,
         ) from None
     if isinstance(given, str):

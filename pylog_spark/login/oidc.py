@@ -39,7 +39,7 @@ _OF_ANOTHER = frozenset({62, 64})
 #: How long all may take where there is a token that is still good.
 HURRIED_S = 5.0
 
-log = logging.getLogger("pylog.login")
+log = logging.getLogger("pylog_spark.login")
 
 
 def of_server(

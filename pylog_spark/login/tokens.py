@@ -36,7 +36,7 @@ _PATIENCE = frozenset(
     f"sasl.login.{name}.ms" for name in ("connect.timeout", "read.timeout", "retry.backoff", "retry.backoff.max")
 )
 
-log = logging.getLogger("pylog.login")
+log = logging.getLogger("pylog_spark.login")
 
 #: Gets a new token; it is told whether there is one that is still good, so that nobody should wait for long.
 Get = Callable[[bool], Token]

@@ -130,7 +130,7 @@ def failing_in_tasks(config: str) -> tuple[str, float]:
 
 def log_all() -> None:
     """Let this process write all lines about logins to its standard error."""
-    log = logging.getLogger("pylog.login")
+    log = logging.getLogger("pylog_spark.login")
     if not log.handlers:
         log.setLevel(logging.DEBUG)
         handler = logging.StreamHandler()

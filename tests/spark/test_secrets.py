@@ -101,7 +101,7 @@ def test_nothing_that_spark_shows_or_keeps_has_a_secret_in_it(
     if driver == "secrets_driver":
         # Workers write into the same log as the driver.
         assert (
-            "pylog.login DEBUG The function tests.spark.secrets_logins:failing_in_tasks raised ValueError at "
+            "pylog_spark.login DEBUG The function tests.spark.secrets_logins:failing_in_tasks raised ValueError at "
             in texts["shown/log.txt"]
         )
 

@@ -124,7 +124,7 @@ def test_the_token_before_is_used_to_its_end_when_there_is_no_new_one(caplog: py
     tokens = away(1, 1_000)
     tokens.token()
     tokens.clock.now_s += 999
-    with caplog.at_level(logging.WARNING, "pylog.login"):
+    with caplog.at_level(logging.WARNING, "pylog_spark.login"):
         assert tokens.token() == "t1"
     assert "The server is away (asked for t2); the token before it is used." in caplog.text
     tokens.clock.now_s += 1
@@ -339,8 +339,8 @@ def test_where_a_function_failed_stands_in_the_log_at_debug_without_what_it_said
     (tmp_path / "unimportable_tokens.py").write_text("raise OSError('planted-4')\n")
     (tmp_path / "incomplete_tokens.py").write_text("import a_package_that_is_not_there\n")
     monkeypatch.syspath_prepend(tmp_path)
-    with caplog.at_level(logging.DEBUG, "pylog.login"):
-        with pytest.raises(TokenError, match=r"it raised RuntimeError; logger pylog\.login says where") as caught:
+    with caplog.at_level(logging.DEBUG, "pylog_spark.login"):
+        with pytest.raises(TokenError, match=r"it raised RuntimeError; logger pylog_spark\.login says where") as caught:
             of_function("failing_tokens:failing", "planted-5")
         with pytest.raises(TokenError, match=r"unimportable_tokens of .* \(OSError\)") as unimportable:
             of_function("unimportable_tokens:f", "")
