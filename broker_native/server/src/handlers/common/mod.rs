@@ -10,6 +10,7 @@
 //! | [`decided`], [`acls`] | requests that Python decides; those of them that change ACLs |
 //! | [`forwarded_metadata`] | what another broker is asked, when this one may not know |
 //! | [`large`] | requests whose answers are large |
+//! | [`repeated`] | refusals that repeat what was asked |
 //! | [`share_call`], [`share_admin`] | requests about share groups: of their members; of tools |
 //! | [`share_leaders`], [`share_log_ends`], [`share_release`] | where share partitions are led; how far their logs go; what a member leaves behind |
 pub(super) mod acls;
@@ -22,6 +23,7 @@ pub(super) mod internal_topic;
 pub mod large;
 pub(super) mod lookup;
 pub(super) mod operations;
+pub(super) mod repeated;
 pub(super) mod share_admin;
 pub(super) mod share_call;
 pub(super) mod share_leaders;
