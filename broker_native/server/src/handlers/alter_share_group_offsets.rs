@@ -32,10 +32,7 @@ pub fn handle(call: Call, mut request: AlterShareGroupOffsetsRequest) -> Outcome
     let right = &ALTER_SHARE_GROUP_OFFSETS_TOPIC;
     let refused = call.set_aside(&mut request.topics, right, |topic| &topic.topic_name);
     let refused: Vec<_> = refused.into_iter().map(|topic| refusal(topic, right.error())).collect();
-    if request.topics.is_empty() && !refused.is_empty() {
-        let answer = AlterShareGroupOffsetsResponse { responses: refused, ..Default::default() };
-        return Outcome::Now(call.answer(&answer));
-    }
+    // When all topics are refused, too, the group is asked: that it has members is the answer to all of the request.
     Outcome::later(async move {
         let asked = request.topics.into_iter().map(|asked| (topic_of(&call, &asked), asked));
         let asked: Vec<_> = asked.collect();

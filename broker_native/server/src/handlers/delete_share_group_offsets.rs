@@ -47,10 +47,10 @@ pub fn handle(call: Call, request: DeleteShareGroupOffsetsRequest) -> Outcome {
             }
             let topic_id = call.shared.topics.now().named(&asked.topic_name).map(|topic| topic.id);
             let topic_id = topic_id.unwrap_or_default();
-            let error = match all.remove(&topic_id) {
-                // Of a topic that is not there, too.
-                None => ErrorCode::UnknownTopicOrPartition,
-                Some(mine) => delete(&call.shared, mine).await,
+            let (topic_id, error) = match all.remove(&topic_id) {
+                // The id is told of topics alone that the group has.
+                None => (Uuid::nil(), ErrorCode::UnknownTopicOrPartition),
+                Some(mine) => (topic_id, delete(&call.shared, mine).await),
             };
             response.responses.push(DeleteShareGroupOffsetsResponseTopic {
                 topic_name: asked.topic_name,

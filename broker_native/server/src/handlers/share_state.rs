@@ -163,6 +163,10 @@ fn fill_summary(
     answer: Result<StateReply, ErrorCode>,
     result: &mut read_share_group_state_summary::PartitionResult,
 ) {
+    if answer == Err(READ_SHARE_GROUP_STATE_SUMMARY_CLUSTER.error()) {
+        // Who is refused is told nothing of a state, not even that there is none.
+        return;
+    }
     (result.state_epoch, result.start_offset) = (NOT_THERE, UNKNOWN);
     if let Ok(StateReply::Summary(Some(kept))) = answer {
         (result.state_epoch, result.leader_epoch) = (kept.state_epoch, kept.leader_epoch);
