@@ -27,6 +27,8 @@ const LOADING_IS_KNOWN_FROM: i16 = 2;
 
 /// From this version on the group's partition is added to the transaction.
 const ADDS_FROM: i16 = 5;
+/// From this version on topics are named by their ids.
+const IDS_FROM: i16 = 6;
 /// From this version on a producer knows TRANSACTION_ABORTABLE.
 const ABORTABLE_FROM: i16 = 4;
 
@@ -147,7 +149,7 @@ fn in_client_words(version: i16, error: ErrorCode) -> ErrorCode {
 }
 
 fn reply_error(call: &Call, asked: &Asked, error: ErrorCode) -> Reply {
-    let mut response = error_response(blank_response(&asked.request), error.code());
+    let mut response = error_where_there(call, blank_response(&asked.request), error.code());
     response.topics.extend_from_slice(&asked.refused);
     call.answer(&response)
 }
@@ -155,14 +157,14 @@ fn reply_error(call: &Call, asked: &Asked, error: ErrorCode) -> Reply {
 /// Hands the offsets to the group.
 fn commit(call: Call, Asked { request, refused }: Asked) -> Outcome {
     let blank_response = blank_response(&request);
-    let version = call.version;
+    let (caller, version) = (call.clone(), call.version);
     answer(call, GroupRequest::TxnOffsetCommit(request), move |reply| {
         let mut response = match reply {
             Ok(GroupReply::TxnOffsetCommit(response)) => response,
             Err(ErrorCode::CoordinatorLoadInProgress) if version < LOADING_IS_KNOWN_FROM => {
-                error_response(blank_response, ErrorCode::CoordinatorNotAvailable.code())
+                error_where_there(&caller, blank_response, ErrorCode::CoordinatorNotAvailable.code())
             }
-            other => error_response(blank_response, error_of(other)),
+            other => error_where_there(&caller, blank_response, error_of(other)),
         };
         response.topics.extend(refused);
         response
@@ -184,6 +186,27 @@ fn blank_response(request: &TxnOffsetCommitRequest) -> TxnOffsetCommitResponse {
             .collect(),
     });
     TxnOffsetCommitResponse { topics: topics.collect(), ..Default::default() }
+}
+
+/// Sets the error of all partitions that exist. The others keep their own, as Kafka looks for them before it asks anybody.
+fn error_where_there(
+    call: &Call,
+    mut response: TxnOffsetCommitResponse,
+    error_code: i16,
+) -> TxnOffsetCommitResponse {
+    let image = call.shared.topics.now();
+    let by_id = call.version >= IDS_FROM;
+    for topic in &mut response.topics {
+        let found = if by_id { image.with_id(&topic.topic_id) } else { image.named(&topic.name) };
+        for partition in &mut topic.partitions {
+            partition.error_code = match found {
+                None if by_id => ErrorCode::UnknownTopicId.code(),
+                Some(topic) if topic.partition(partition.partition_index).is_some() => error_code,
+                _ => ErrorCode::UnknownTopicOrPartition.code(),
+            };
+        }
+    }
+    response
 }
 
 fn error_response(mut response: TxnOffsetCommitResponse, error_code: i16) -> TxnOffsetCommitResponse {
