@@ -16,7 +16,12 @@ _METADATA = "__cluster_metadata"
 def topics(s: Script, n: Names) -> None:
     """New topics, and new partitions."""
     there = (*n.both(), *INTERNAL, _STATES)
-    for names in ([n.mine + "-new"], [n.other + "-new"], [*there, *(name + "-new" for name in there), n.missing, _METADATA], [_METADATA]):
+    for names in (
+        [n.mine + "-new"],
+        [n.other + "-new"],
+        [*there, *(name + "-new" for name in there), n.missing, _METADATA],
+        [_METADATA],
+    ):
         s.call("CreateTopics", 7, **_QUICK, topics=[_new(name) for name in names])
         s.without("configs")
     s.call("CreateTopics", 4, **_QUICK, topics=[_new(n.mine + "-new"), _new(n.other + "-new")])
@@ -83,9 +88,8 @@ def security(s: Script, n: Names) -> None:
         "permission_type": 3,
     }
     s.call("CreateAcls", 3, creations=[no_acl])
-    s.call("DescribeUserScramCredentials", 0, users=[{"name": nobody}, {"name": nobody + "-2"}])
-    s.call("DescribeUserScramCredentials", 0, users=[])
-    s.call("DescribeUserScramCredentials", 0, users=None)
+    for times in (1, 2):
+        s.call("DescribeUserScramCredentials", 0, users=[{"name": nobody}] * times)
     s.call("AlterUserScramCredentials", 0, deletions=[{"name": nobody, "mechanism": 1}], upsertions=[])
     s.call("DescribeClientQuotas", 1, components=[{"entity_type": "user", "match_type": _EXACT, "match": nobody}])
     limited = {

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.oracle.guarded.names import CONSUMERS, EMPTY, INTERNAL, SHARERS, STATES, UNKNOWN_ID, Names, committed
-from tests.oracle.script import Answer, Script, error_names
+from tests.oracle.script import Answer, Script
 
 #: Apache Kafka raises epochs of groups, and assigns, at its own time.
 _IN_TIME = ("member_epoch", "group_epoch", "assignment_epoch", "assignment", "group_state",

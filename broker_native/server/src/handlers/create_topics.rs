@@ -7,11 +7,13 @@ use crate::authorization::table::{CREATE_TOPICS_CLUSTER, CREATE_TOPICS_CONFIGS, 
 use crate::call::{Call, Outcome};
 use crate::decide::Kind;
 use pylog_wire::ErrorCode;
-use pylog_wire::messages::create_topics::CreatableTopicResult;
+use pylog_wire::messages::create_topics::{CreatableTopic, CreatableTopicResult};
 use pylog_wire::messages::{CreateTopicsRequest, CreateTopicsResponse};
 
 /// What a new topic takes in the answer, with its settings.
 const CREATED_BYTES: usize = /* 8 KiB */ 8 << 10;
+/// The name of the log of Kafka's controllers.
+const METADATA_LOG: &str = "__cluster_metadata";
 
 /// Asks for the topics.
 pub fn handle(call: Call, mut request: CreateTopicsRequest) -> Outcome {
@@ -28,15 +30,20 @@ pub fn handle(call: Call, mut request: CreateTopicsRequest) -> Outcome {
     })
 }
 
-/// Takes out what the client may not create, and answers it.
+/// Takes out what the client may not create, and answers it. Nobody creates the cluster's own log, whatever ACLs say.
 fn remove_denied(call: &Call, request: &mut CreateTopicsRequest) -> Vec<CreatableTopicResult> {
     if !call.is_guarded() || call.may_cluster(&CREATE_TOPICS_CLUSTER) {
         return Vec::new();
     }
-    let topics = call.set_aside(&mut request.topics, &CREATE_TOPICS_TOPIC, |topic| &topic.name);
-    let error = CREATE_TOPICS_TOPIC.error();
-    let refused = CreateTopicsRequest { topics, ..Default::default() };
-    error_response(&refused, error, "Authorization failed.").topics
+    let check = |topic: &CreatableTopic| match topic.name == METADATA_LOG {
+        true => Err(ErrorCode::InvalidRequest),
+        false => call.check(&CREATE_TOPICS_TOPIC, &topic.name),
+    };
+    let refused = call.set_aside_with(&mut request.topics, check).into_iter().flat_map(|(topic, error)| {
+        let alone = CreateTopicsRequest { topics: vec![topic], ..Default::default() };
+        error_response(&alone, error, error.sentence()).topics
+    });
+    refused.collect()
 }
 
 /// Leaves the settings out for who may create the topic and not look at them.
