@@ -3,6 +3,7 @@
 import atexit
 import contextlib
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -13,6 +14,10 @@ from types import TracebackType
 from typing import TypeVar
 
 STOP_TIMEOUT_S = 30.0
+#: Below the ports that Linux (32768 to 60999) and others give by themselves, and above most services'.
+_NEVER_GIVEN = range(15_000, 32_000)
+# Not that of the program, whose seed several processes may share.
+_RANDOM = random.SystemRandom()
 
 AnyServer = TypeVar("AnyServer", bound="Server")
 
@@ -197,9 +202,17 @@ def free_port() -> int:
 
 
 def free_ports(count: int) -> list[int]:
-    """Different TCP ports of the loopback interface that are free now. One after the other may give the same one twice."""
+    """Different TCP ports of the loopback interface that are free now. One after the other may give the same one twice.
+
+    They are none that the system gives by itself, to who connects or asks for port 0: a process that was killed finds its port free when
+    it is started again, and its clients find nobody else there meanwhile.
+    """
+    found: list[int] = []
     with contextlib.ExitStack() as held:
-        listeners = [held.enter_context(socket.socket()) for _ in range(count)]
-        for listener in listeners:
-            listener.bind(("127.0.0.1", 0))
-        return [int(listener.getsockname()[1]) for listener in listeners]
+        while len(found) < count:
+            listener = held.enter_context(socket.socket())
+            port = _RANDOM.choice(_NEVER_GIVEN)
+            with contextlib.suppress(OSError):
+                listener.bind(("127.0.0.1", port))
+                found.append(port)
+    return found
