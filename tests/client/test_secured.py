@@ -332,7 +332,7 @@ def test_a_redirection_of_a_server_of_tokens_is_not_followed(asking: dict[str, s
 @pytest.mark.parametrize(
     ("url", "part"),
     [
-        ("http://tokens.example/", "is http://"),
+        ("http://tokens.example/", "must begin with https://"),
         ("https://me:planted@tokens.example/", "has a user or a password"),
         ("https://h:abc/", "has a port that is no number"),
         ("https://[bad/", "has no host"),

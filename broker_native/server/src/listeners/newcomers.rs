@@ -37,6 +37,9 @@ pub struct Newcomer {
 #[derive(Debug)]
 pub struct PushedOut(oneshot::Receiver<()>);
 
+/// A handshake of TLS that is under way: its place, and whether it has to end.
+pub type Handshake = (Newcomer, PushedOut);
+
 impl Newcomers {
     /// At most `most` at the same time.
     pub fn new(most: usize) -> Arc<Self> {

@@ -27,7 +27,7 @@ use crate::io::budget::{BudgetShare, FREE_BYTES};
 use crate::io::frames::{Bounds, Frame, FrameError, Inbox};
 use crate::io::response_queue::{Answer, ResponseQueue};
 use crate::listeners::Listener;
-use crate::listeners::newcomers::{Newcomer, Newcomers, PushedOut};
+use crate::listeners::newcomers::{Handshake, Newcomer, Newcomers, PushedOut};
 use crate::quotas::table::Quota;
 use crate::shared::Shared;
 use pylog_log::loggers::NETWORK;
@@ -120,11 +120,17 @@ struct Connection {
     active: Instant,
 }
 
-/// Serves `stream` until it ends.
-pub async fn serve(stream: TcpStream, peer: SocketAddr, listener: Arc<Listener>, shared: Arc<Shared>) {
+/// Serves `stream` until it ends; `handshake` is its place among those that begin, at a listener with TLS.
+pub async fn serve(
+    stream: TcpStream,
+    peer: SocketAddr,
+    handshake: Option<Handshake>,
+    listener: Arc<Listener>,
+    shared: Arc<Shared>,
+) {
     let accepted = Instant::now();
     let Ok(local) = stream.local_addr() else { return };
-    let Some((stream, principal)) = open(stream, peer, &listener, &shared).await else { return };
+    let Some((stream, principal)) = open(stream, peer, handshake, &listener, &shared).await else { return };
     let host = stream.dialled_name().map_or_else(|| local.ip().to_canonical().to_string().into(), Into::into);
     let dialled = Dialled { host, port: local.port() };
     let (session, newcomer, overdue) = match &listener.login {

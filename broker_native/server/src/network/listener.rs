@@ -13,6 +13,7 @@ use super::connection::serve;
 use super::descriptors::{is_none_left, is_reserved};
 use super::limits::ConnectionLimits;
 use crate::listeners::Listener;
+use crate::listeners::newcomers::Handshake;
 use crate::shared::Shared;
 use pylog_log::loggers::NETWORK;
 use pylog_log::{debug, warn};
@@ -95,17 +96,25 @@ pub async fn accept_all(socket: TcpListener, shared: Arc<Shared>, accepting: Acc
         };
         debug!(target: NETWORK, client = %peer.ip(), "accepted a connection of {peer}");
         let (shared, listener, alive) = (Arc::clone(&shared), Arc::clone(&listener), alive.clone());
+        // In the order in which they came: tasks begin in another one, and the oldest ends when there are too many.
+        let handshake = listener.tls.as_ref().map(|tls| tls.handshakes.begin(peer.ip()));
         tokio::spawn(async move {
             let _held = (place, alive, Counted::open(Arc::clone(&shared)));
-            serve_counted(stream, peer, listener, shared).await;
+            serve_counted(stream, peer, handshake, listener, shared).await;
         });
     }
 }
 
-async fn serve_counted(stream: TcpStream, peer: SocketAddr, listener: Arc<Listener>, shared: Arc<Shared>) {
+async fn serve_counted(
+    stream: TcpStream,
+    peer: SocketAddr,
+    handshake: Option<Handshake>,
+    listener: Arc<Listener>,
+    shared: Arc<Shared>,
+) {
     // An answer must not wait for the acknowledgement of the one before it.
     if stream.set_nodelay(true).is_ok() {
-        serve(stream, peer, listener, shared).await;
+        serve(stream, peer, handshake, listener, shared).await;
     }
 }
 

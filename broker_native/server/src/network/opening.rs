@@ -6,6 +6,7 @@ use tokio::net::TcpStream;
 
 use super::transport::{NotAccepted, Transport};
 use crate::listeners::Listener;
+use crate::listeners::newcomers::Handshake;
 use crate::shared::Shared;
 use pylog_log::loggers::NETWORK;
 use pylog_log::{debug, warn};
@@ -16,10 +17,11 @@ use pylog_security::principal::Principal;
 pub async fn open(
     stream: TcpStream,
     peer: SocketAddr,
+    handshake: Option<Handshake>,
     listener: &Listener,
     shared: &Shared,
 ) -> Option<(Transport, Arc<Principal>)> {
-    let transport = transport(stream, peer, listener, shared).await?;
+    let transport = transport(stream, peer, handshake, listener, shared).await?;
     let principal = principal(&transport, peer, listener, shared)?;
     Some((transport, principal))
 }
@@ -27,11 +29,14 @@ pub async fn open(
 async fn transport(
     stream: TcpStream,
     peer: SocketAddr,
+    handshake: Option<Handshake>,
     listener: &Listener,
     shared: &Shared,
 ) -> Option<Transport> {
     let Some(tls) = &listener.tls else { return Some(Transport::Plain(stream)) };
-    match Transport::accept(stream, peer, tls, &shared.shutdown).await {
+    // Whoever accepts gives a place at each listener with TLS; without one nothing is served.
+    let handshake = handshake?;
+    match Transport::accept(stream, peer, handshake, tls, &shared.shutdown).await {
         Ok(transport) => Some(transport),
         Err(NotAccepted::Ended) => {
             debug!(target: NETWORK, client = %peer.ip(), "the connection of {peer} has ended before it was open");

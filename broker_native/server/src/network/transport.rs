@@ -27,6 +27,7 @@ use crate::io::buffers::Buffers;
 use crate::io::response_queue::ResponseQueue;
 use crate::io::send;
 use crate::listeners::ListenerTls;
+use crate::listeners::newcomers::Handshake;
 use crate::shutdown::Shutdown;
 use pylog_security::tls::handshake::{Side, failed_io};
 
@@ -65,10 +66,10 @@ impl Transport {
     pub async fn accept(
         stream: TcpStream,
         peer: SocketAddr,
+        (_place, pushed_out): Handshake,
         tls: &ListenerTls,
         shutdown: &Arc<Shutdown>,
     ) -> Result<Self, NotAccepted> {
-        let (_place, pushed_out) = tls.handshakes.begin(peer.ip());
         let timeout_ms = tls.handshake_timeout_ms;
         let shaken = async {
             // Of a peer that sends nothing there is nothing but the socket.
