@@ -50,7 +50,8 @@ def test_a_name_that_does_not_say_when_its_write_counts_as_abandoned_means_the_u
 
 def test_two_attempts_at_one_task_never_share_a_name() -> None:
     write, job = Write(STREAM, "q", 0), fresh_job()
-    assert len({task_transaction_id(write, 0, job) for _ in range(1000)}) == 1000
+    # More than Spark ever makes of one task. Of a thousand, with 32 random bits each, two were alike in one of 8,600 runs.
+    assert len({task_transaction_id(write, 0, job) for _ in range(20)}) == 20
 
 
 @pytest.mark.parametrize("key", KEYS)
