@@ -21,7 +21,7 @@ from pylog_spark.cluster import documents
 from pylog_spark.testing import LocalBroker
 from tests.cluster.intruders import Intruder, Strangers, entered, forbidden, lets_in, may_describe
 from tests.cluster.rights import Rights, as_sent, known
-from tests.cluster.rounds import MIXED, SOURCE, TARGET, Company
+from tests.cluster.rounds import MIXED, PARTITIONS, SOURCE, TARGET, Company
 from tests.harness.bench import Bench
 from tests.harness.load import Load
 from tests.harness.mixed import COPIER, GROUP, allowed, rights
@@ -147,7 +147,7 @@ class Guarded(Company):
             if self._clerk is not None:
                 self._clerk.stop()
         self._await_rights()
-        until(lambda: all(self._again(broker)[ADMIN] for broker in bench.brokers.values()), "brokers log in once more")
+        until(self._brokers_logged_in_again, "brokers log in once more at each that leads")
         self.again = self._logins_again()
         self._check_logs()
         self._check_zookeeper()
@@ -227,6 +227,14 @@ class Guarded(Company):
         allowed_to = {(late(number), new): True, (late(number - 1), old): False}
         found = {login: may_describe(broker, self.security, *login, MIXED) for login in allowed_to}
         assert found == allowed_to, broker.broker_id
+
+    def _brokers_logged_in_again(self) -> bool:
+        """At each broker that leads a partition now: the others follow it, over connections that outlast a login. At one that leads none
+        (the last to come back after all were killed) no broker has anything to fetch."""
+        leaders = {
+            self._bench.leader((topic, number)) for topic in (MIXED, SOURCE, TARGET) for number in range(PARTITIONS)
+        }
+        return all(self._again(self._bench.brokers[leader])[ADMIN] for leader in leaders)
 
     def _logins_again(self) -> Counter[str]:
         return sum(map(self._again, self._bench.brokers.values()), Counter[str]())
