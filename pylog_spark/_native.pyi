@@ -243,6 +243,20 @@ class Client:
         """(topic, partition, start, end, most records, most bytes, take one stored batch at least) -> (offset reached, records,
         bytes of stored batches), same order. Batches are fetched and counted by their headers; only what a reader of the
         client's isolation.level sees counts. Record limits are met exactly; stored batches are not cut by bytes."""
+    def read_at_once(
+        self,
+        ranges: Sequence[tuple[str, int, int, int, str]],
+        columns: Sequence[str],
+        most_bytes: int,
+        *,
+        batch_bytes: int = 1_500_000,
+        max_rows: int = 10_000,
+        timestamps: Sequence[tuple[int, int]] | None = None,
+        keys: Sequence[tuple[str, Sequence[bytes | None]]] = ...,
+    ) -> tuple[list[_Batch] | None, int, int]:
+        """All rows of small ranges (topic, partition, start, end, topic_id), in their order, with one fetch to each leader as a rule:
+        (batches, rows, bytes of Arrow data); None instead of the batches when they are more than `most_bytes`. Columns and filters are
+        those of `RangeReader`. Nothing is tried again: whatever is in doubt is an error, and `RangeReader` knows what to do."""
     def create_topics(self, topics: Sequence[_NewTopic], validate_only: bool = False) -> list[_Document]:
         """`CreateTopicResult` of each."""
     def delete_topics(self, names: Sequence[str]) -> list[_Document]:

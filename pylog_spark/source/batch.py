@@ -65,7 +65,8 @@ class PylogReader(DataSourceReader):
                     f"{end[partition]}, which lies before it; choose an earlier start or a later end.",
                 )
         ranges = [OffsetRange(partition, start[partition], end[partition]) for partition in assigned.offsets]
-        return TaskPlanner(options, log).tasks(ranges, assigned.topic_ids, self._source.wanted)
+        planner = TaskPlanner(options, log)
+        return planner.tasks(planner.parts(ranges, assigned.topic_ids, self._source.wanted), assigned.topic_ids)
 
     def _bound(self, log: Log, assigned: Position, limit: Limit, option: str) -> Offsets:
         offsets = log.resolve(limit, option, assigned.offsets)

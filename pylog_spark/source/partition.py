@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import InputPartition
 
@@ -94,6 +94,13 @@ class RangeSource:
                 left = self._after_loss(left[reader.range_index :], reader.next_offset, lost)
             finally:
                 reader.stop()
+
+    def as_planned(self, batches: Iterable[Any]) -> list[pa.RecordBatch]:
+        """Give batches of the native client (``__arrow_c_array__``) in the schema that Spark expects."""
+        import pyarrow as pa
+
+        schema = arrow_schema(self.columns, self.nullable)
+        return [pa.RecordBatch.from_arrays(pa.record_batch(batch).columns, schema=schema) for batch in batches]
 
     def _open(self, ranges: list[PlannedRange], limit: int | None) -> RangeReader:
         (first, topic_id), *others = ranges

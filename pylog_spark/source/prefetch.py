@@ -16,15 +16,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from pylog_spark.errors import PylogError
+from pylog_spark.errors import PylogError, native, translated
 from pylog_spark.source.partition import RangePartition, RangeSource
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from pylog_spark._native import Client
 
 _log = logging.getLogger("pylog_spark")
 
@@ -32,6 +33,7 @@ _log = logging.getLogger("pylog_spark")
 _FEWEST_ROW_BYTES = 16.0
 #: How long the driver waits for brokers; the tasks, which then read, wait for `kafkaConsumer.pollTimeoutMs`.
 _TIMEOUT_MS = 5_000
+_DEADLINES = ("default.api.timeout.ms", "request.timeout.ms", "socket.connection.setup.timeout.ms")
 
 
 def spark_wrapper() -> type | None:
@@ -44,7 +46,7 @@ def spark_wrapper() -> type | None:
 
 
 class Prefetcher:
-    """Reads a micro-batch on the driver if it is small.
+    """Reads a micro-batch on the driver if it is small: all its log partitions at once, over connections of its own that stay open.
 
     Parameters
     ----------
@@ -55,15 +57,14 @@ class Prefetcher:
     """
 
     def __init__(self, source: RangeSource, most_bytes: int) -> None:
-        timeout_ms = min(_TIMEOUT_MS, int(source.client.get("default.api.timeout.ms", _TIMEOUT_MS)))
-        self._source = replace(
-            source,
-            client=_with(source.client, {"default.api.timeout.ms": str(timeout_ms)}),
-            batch_bytes=max(1, min(source.batch_bytes, most_bytes)),
-        )
+        self._source = source
         self._most_bytes = most_bytes
         #: Bytes of an offset in the last batch that was read here, or tried.
         self._offset_bytes = _FEWEST_ROW_BYTES
+        self._client: Client | None = None
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "_client": None}
 
     def read(self, task: RangePartition) -> list[pa.RecordBatch] | None:
         """Give all rows of `task`; None when the tasks are to read."""
@@ -74,21 +75,36 @@ class Prefetcher:
             # Rows may have become smaller: after some batches one is tried again.
             self._offset_bytes = max(_FEWEST_ROW_BYTES, self._offset_bytes / 2)
             return None
-        batches, size, rows = [], 0, 0
         try:
-            for batch in self._source.read(task):
-                size += batch.nbytes
-                rows += batch.num_rows
-                if size > self._most_bytes:
-                    self._offset_bytes = size / rows
-                    return None
-                batches.append(batch)
+            batches, rows, size = self._read_at_once(task)
         except PylogError as error:
-            # If the error persists, the tasks raise it.
+            # If the error persists, the tasks raise it, or pass what is lost.
             _log.debug("The driver leaves a micro-batch to the tasks: %s", error.sentence)
             return None
+        if batches is None:
+            self._offset_bytes = size / max(1, rows)
+            return None
         self._offset_bytes = max(_FEWEST_ROW_BYTES, size / offsets)
-        return batches
+        return self._source.as_planned(batches)
+
+    def _read_at_once(self, task: RangePartition) -> tuple[Sequence[Any] | None, int, int]:
+        source = self._source
+        with translated():
+            if self._client is None:
+                self._client = native().Client(_with_deadlines(source.client))
+            return self._client.read_at_once(
+                [(*offsets.partition, offsets.start, offsets.end, topic_id) for offsets, topic_id in task.ranges],
+                list(source.columns),
+                self._most_bytes,
+                batch_bytes=max(1, min(source.batch_bytes, self._most_bytes)),
+                **source.wanted.native(),
+            )
+
+    def close(self) -> None:
+        """Close the connections."""
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
 
 
 class Handover:
@@ -129,5 +145,6 @@ class Handover:
         return iter(waiting[2]) if waiting is not None and waiting[:2] == (start, end) else None
 
 
-def _with(client: Mapping[str, str], more: Mapping[str, str]) -> Mapping[str, str]:
-    return type(client)({**client, **more})  # type: ignore[call-arg]  # ClientSettings hide secrets when they are shown
+def _with_deadlines(client: Mapping[str, str]) -> dict[str, str]:
+    """Settings of a client that gives up soon."""
+    return {**client, **{name: str(min(_TIMEOUT_MS, int(client.get(name, _TIMEOUT_MS)))) for name in _DEADLINES}}

@@ -62,15 +62,15 @@ class _Reader(DataSourceStreamReader):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         found = self._planner.ranges(start, end)
         topic_ids = {offsets.partition.topic: topic_id for offsets, topic_id in found}
-        ranges = [offsets for offsets, _ in found]
+        parts = self._tasks.parts([offsets for offsets, _ in found], topic_ids, self._source.wanted)
         if self._handover.is_possible:
-            whole = self._tasks.whole(ranges, topic_ids, self._source.wanted)
+            whole = self._tasks.whole(parts, topic_ids)
             rows = self._prefetcher.read(whole)
             if rows is not None:
                 self._handover.offer(start, end, rows)
-                self._tasks.note("on the driver", (part for part, _ in whole.ranges))
+                self._tasks.note("on the driver", parts)
                 return [whole]
-        return [*self._tasks.tasks(ranges, topic_ids, self._source.wanted)]
+        return [*self._tasks.tasks(parts, topic_ids)]
 
     def getCache(self, start: dict[str, Any], end: dict[str, Any]) -> Iterator[pa.RecordBatch] | None:  # noqa: N802 - Spark's name
         """Hand over the rows that `partitions` has read; see `prefetch`."""
@@ -96,6 +96,7 @@ class _Reader(DataSourceStreamReader):
         """Close the connections. The last batch is not committed to the group: whether it was finished is not known here (see
         `progress`)."""
         self._progress.close()
+        self._prefetcher.close()
         self._log.close()
 
 

@@ -46,29 +46,29 @@ class TaskPlanner:
         #: Partitions, each with its topic's id, that are past the first wanted time and need not be asked for again.
         self._past: set[tuple[TopicPartition, str]] = set()
 
-    def tasks(
+    def parts(
         self, ranges: Iterable[OffsetRange], topic_ids: Mapping[str, str], wanted: RecordFilter
-    ) -> list[RangePartition]:
-        """Give the tasks that read the `wanted` records of `ranges`, which has each log partition at most once."""
-        groups = self._groups(ranges, topic_ids, wanted)
-        self.note(f"in {len(groups)} tasks", (part for group in groups for part in group))
-        return [RangePartition([(part, topic_ids.get(part.partition.topic, "")) for part in group]) for group in groups]
+    ) -> list[OffsetRange]:
+        """Give what of `ranges`, which has each log partition at most once, may hold `wanted` records."""
+        return self._from_first_time(wanted.cut(ranges), topic_ids, wanted.first_ms)
 
-    def whole(
-        self, ranges: Iterable[OffsetRange], topic_ids: Mapping[str, str], wanted: RecordFilter
-    ) -> RangePartition:
-        """Give one task that reads all of the `wanted` records."""
-        found = self._from_first_time(wanted.cut(ranges), topic_ids, wanted.first_ms)
-        return RangePartition([(part, topic_ids.get(part.partition.topic, "")) for part in found])
+    def tasks(self, parts: list[OffsetRange], topic_ids: Mapping[str, str]) -> list[RangePartition]:
+        """Give the tasks that read `parts`."""
+        groups = self._groups(parts)
+        self.note(f"in {len(groups)} tasks", (part for group in groups for part in group))
+        return [self.whole(group, topic_ids) for group in groups]
+
+    def whole(self, parts: Iterable[OffsetRange], topic_ids: Mapping[str, str]) -> RangePartition:
+        """Give one task that reads all of `parts`."""
+        return RangePartition([(part, topic_ids.get(part.partition.topic, "")) for part in parts])
 
     def note(self, way: str, parts: Iterable[OffsetRange]) -> None:
         """Say in the log what is read in which way."""
         if _log.isEnabledFor(logging.INFO):
             _log.info("pylog reads %s from %s: %s", way, self._options.client["bootstrap.servers"], in_words(parts))
 
-    def _groups(self, ranges: Iterable[OffsetRange], topic_ids: Mapping[str, str], wanted: RecordFilter) -> list[Group]:
+    def _groups(self, found: list[OffsetRange]) -> list[Group]:
         options = self._options
-        found = self._from_first_time(wanted.cut(ranges), topic_ids, wanted.first_ms)
         if options.limit is not None:
             return [tuple(found)] if found else []
         planned = plan(found, options.min_partitions, options.max_records)

@@ -2,7 +2,7 @@
 //!
 //! | file | what it does |
 //! |---|---|
-//! | [`schema`] | the columns: names, types, order |
+//! | [`schema`] | the columns: names, types, order; the size of a batch |
 //! | [`decode`] | record batches of one partition -> Arrow batches |
 //! | [`filter`] | which rows are wanted |
 //! | [`row_source`], [`row_error`] | an Arrow batch -> rows for [`pylog_record::BatchBuilder`]; why one cannot be written |
@@ -24,4 +24,4 @@ pub use decode::{BatchDecoder, DecodeError, DecodeOptions};
 pub use filter::{KeyCondition, RowFilter};
 pub use row_error::RowError;
 pub use row_source::{Row, RowSource};
-pub use schema::{Column, UnknownColumn, schema};
+pub use schema::{Column, UnknownColumn, schema, size_of};

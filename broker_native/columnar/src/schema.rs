@@ -1,6 +1,7 @@
 //! The columns that a read gives: names, order and types of Spark's Kafka connector, all nullable.
 use std::sync::{Arc, LazyLock};
 
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 
 /// A column of a read.
@@ -94,4 +95,11 @@ pub(crate) static HEADER_ITEM: LazyLock<Arc<Field>> =
 pub fn schema(columns: &[Column]) -> SchemaRef {
     let field = |column: &Column| Field::new(column.name(), column.data_type(), true);
     Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()))
+}
+/// Bytes of a batch's data, without what its buffers have room for besides.
+pub fn size_of(batch: &RecordBatch) -> usize {
+    let size = |column: &ArrayRef| {
+        column.to_data().get_slice_memory_size().unwrap_or_else(|_| column.get_buffer_memory_size())
+    };
+    batch.columns().iter().map(size).sum()
 }

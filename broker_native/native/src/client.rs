@@ -8,8 +8,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use serde_json::Value;
 
+use super::arrow::NativeBatch;
 use super::error::Failure;
 use super::ffi::enter;
+use super::plan::{KeyTest, RawRange, known_columns, offset_range, row_filter};
 use super::tokens::PythonTokens;
 use pylog_client::admin::topics::NewTopic;
 use pylog_client::admin::{by_name, configs, topics as admin};
@@ -20,6 +22,8 @@ use pylog_client::metadata::offsets::{self, OffsetQuery};
 use pylog_client::metadata::topic_partition::TopicPartition;
 use pylog_client::net::stop::Stop;
 use pylog_client::read::advance::{self, LimitedRange};
+use pylog_client::read::at_once;
+use pylog_client::read::plan::ReadPlan;
 use pylog_client::write::transaction::end::{self, Ending};
 use pylog_settings::Typed;
 
@@ -128,7 +132,7 @@ impl Client {
         Ok(wanted.into_iter().zip(found).map(row).collect())
     }
 
-    fn advance(&self, py: Python<'_>, ranges: Vec<RawRange>) -> PyResult<Vec<(i64, i64, i64)>> {
+    fn advance(&self, py: Python<'_>, ranges: Vec<RawLimitedRange>) -> PyResult<Vec<(i64, i64, i64)>> {
         enter(py, || {
             self.owner.check("client")?;
             let mut cluster = self.cluster.lock();
@@ -140,6 +144,27 @@ impl Client {
                 taken?.iter().map(|advanced| (advanced.offset, advanced.records, advanced.bytes)).collect(),
             )
         })
+    }
+
+    #[pyo3(signature = (ranges, columns, most_bytes, *, batch_bytes=1_500_000, max_rows=10_000, timestamps=None, keys=Vec::new()))]
+    #[allow(clippy::too_many_arguments)]
+    fn read_at_once(
+        &self,
+        py: Python<'_>,
+        ranges: Vec<RawRange>,
+        columns: Vec<String>,
+        most_bytes: usize,
+        batch_bytes: usize,
+        max_rows: usize,
+        timestamps: Option<Vec<(i64, i64)>>,
+        keys: Vec<KeyTest>,
+    ) -> PyResult<(Option<Vec<NativeBatch>>, usize, usize)> {
+        let ranges = ranges.into_iter().map(offset_range).collect::<Result<_, _>>()?;
+        let (columns, filter) = (known_columns(&columns)?, row_filter(timestamps, keys)?);
+        let plan = ReadPlan { ranges, columns, filter, limit: None, batch_bytes, max_rows };
+        let read = self.with(py, |cluster| at_once::read(cluster, &plan, most_bytes))?;
+        let batches = read.batches.map(|batches| batches.into_iter().map(NativeBatch).collect());
+        Ok((batches, read.rows, read.bytes))
     }
 
     #[pyo3(signature = (topics, validate_only=false))]
@@ -226,9 +251,9 @@ impl Client {
 /// Topic, partition, and a timestamp or an offset.
 type RawPosition = (String, i32, i64);
 /// Topic, partition, start, end, most records, most bytes, whether one batch is taken at least.
-type RawRange = (String, i32, i64, i64, Option<i64>, Option<i64>, bool);
+type RawLimitedRange = (String, i32, i64, i64, Option<i64>, Option<i64>, bool);
 
-fn limited_range(raw: RawRange) -> LimitedRange {
+fn limited_range(raw: RawLimitedRange) -> LimitedRange {
     let (topic, partition, start, end, max_records, max_bytes, at_least_one) = raw;
     let topic_partition = TopicPartition::by_name(topic, partition);
     LimitedRange { topic_partition, start, end, max_records, max_bytes, at_least_one }

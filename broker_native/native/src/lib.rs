@@ -8,6 +8,7 @@ pub mod client;
 pub mod error;
 pub mod ffi;
 pub mod log;
+pub mod plan;
 pub mod raw;
 pub mod reader;
 pub mod settings;

@@ -1,5 +1,5 @@
 //! `RangeReader` of `_native.pyi`: the records of ranges as an Arrow stream or batch by batch.
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -14,23 +14,16 @@ use super::arrow::{NativeBatch, export_stream};
 use super::client::settings;
 use super::error::{Failure, kind};
 use super::ffi::enter;
+use super::plan::{KeyTest, RawRange, known_columns, offset_range, row_filter};
 use pylog_client::error::{ClientError, Owner};
-use pylog_client::metadata::topic_id;
-use pylog_client::metadata::topic_partition::TopicPartition;
 use pylog_client::net::stop::Stop;
-use pylog_client::read::plan::{OffsetRange, ReadPlan};
+use pylog_client::read::plan::ReadPlan;
 use pylog_client::read::range::RangeReader;
-use pylog_columnar::{Column, KeyCondition, RowFilter};
 
 /// How long Python's signal handlers may have to wait.
 pub const SIGNAL_SLICE: Duration = Duration::from_millis(100);
 /// One wait of a stream's consumer, which waits again.
 const STREAM_SLICE: Duration = Duration::from_secs(60);
-
-/// Topic, partition, start, end, topic id of a further range.
-type Further = (String, i32, i64, i64, String);
-/// `in`, `prefix` or `range`, and its keys; `None` among them is no key, or no bound.
-type KeyTest = (String, Vec<Option<Vec<u8>>>);
 
 /// See `_native.pyi`.
 #[pyclass(module = "pylog_spark._native", name = "RangeReader", frozen)]
@@ -82,23 +75,18 @@ impl PyRangeReader {
         batch_bytes: usize,
         max_rows: usize,
         follow: bool,
-        then: Vec<Further>,
+        then: Vec<RawRange>,
         timestamps: Option<Vec<(i64, i64)>>,
         keys: Vec<KeyTest>,
         limit: Option<usize>,
     ) -> PyResult<Self> {
-        let columns: Vec<Column> = columns
-            .iter()
-            .map(|name| Column::from_name(name))
-            .collect::<Result<_, _>>()
-            .map_err(|error| Failure::new(kind::INVALID_ARGUMENT, error.to_string()))?;
+        let columns = known_columns(&columns)?;
         let mut ranges = vec![offset_range((topic, partition, start, end, topic_id.to_owned()))?];
         ranges.extend(then.into_iter().map(offset_range).collect::<Result<Vec<_>, _>>()?);
         if let Some(last) = ranges.last_mut().filter(|_| follow) {
             last.end = None;
         }
-        let keys = keys.into_iter().map(condition).collect::<Result<_, _>>()?;
-        let filter = RowFilter { timestamps, keys };
+        let filter = row_filter(timestamps, keys)?;
         let plan = ReadPlan { ranges, columns, filter, limit, batch_bytes, max_rows };
         let reader = RangeReader::new(settings(&config)?, plan).map_err(Failure::from)?;
         let stop = reader.stopper();
@@ -166,33 +154,6 @@ impl PyRangeReader {
             self.shared.stop();
             Ok(())
         })
-    }
-}
-
-fn offset_range((topic, partition, start, end, topic_id): Further) -> Result<OffsetRange, Failure> {
-    let topic_id = topic_id::parse(&topic_id).map_err(Failure::from)?;
-    Ok(OffsetRange {
-        topic_partition: TopicPartition { topic: topic.into(), partition, topic_id },
-        start,
-        end: Some(end),
-    })
-}
-
-fn condition((how, keys): KeyTest) -> Result<KeyCondition, Failure> {
-    match (how.as_str(), &keys[..]) {
-        ("in", _) => {
-            let null = keys.contains(&None);
-            Ok(KeyCondition::In { keys: keys.into_iter().flatten().collect::<HashSet<_>>(), null })
-        }
-        ("prefix", _) => Ok(KeyCondition::Prefix(keys.into_iter().flatten().collect())),
-        ("range", [low, high]) => Ok(KeyCondition::Range { low: low.clone(), high: high.clone() }),
-        _ => {
-            let message = format!(
-                "a condition on keys is 'in', 'prefix' or 'range' (with two keys), not {how:?} with {} keys",
-                keys.len()
-            );
-            Err(Failure::new(kind::INVALID_ARGUMENT, message))
-        }
     }
 }
 

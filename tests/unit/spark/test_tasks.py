@@ -50,7 +50,7 @@ class Read:
         self._planner = TaskPlanner(self._options, self.log, lambda: self.now_s)  # type: ignore[arg-type]
 
     def tasks(self, *ranges: OffsetRange, ids: dict[str, str] = IDS) -> list[list[tuple[TopicPartition, int, int]]]:
-        planned = self._planner.tasks(ranges, ids, self._options.wanted)
+        planned = self._planner.tasks(self._planner.parts(ranges, ids, self._options.wanted), ids)
         assert all(topic_id == ids.get(part.partition.topic, "") for task in planned for part, topic_id in task.ranges)
         return [[tuple(part) for part, _ in task.ranges] for task in planned]  # type: ignore[misc]
 

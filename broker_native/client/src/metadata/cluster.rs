@@ -135,8 +135,20 @@ impl Cluster {
     /// # Errors
     /// As for [`Cluster::call`]; what other brokers answered is lost.
     pub fn call_each<Q: Request>(&mut self, requests: &[(i32, Q)]) -> Result<Vec<Q::Response>> {
+        self.call_each_up_to(requests, i16::MAX)
+    }
+
+    /// As [`Cluster::call_each`], in version `newest` at the latest.
+    ///
+    /// # Errors
+    /// As for [`Cluster::call`].
+    pub fn call_each_up_to<Q: Request>(
+        &mut self,
+        requests: &[(i32, Q)],
+        newest: i16,
+    ) -> Result<Vec<Q::Response>> {
         let mut addresses = Vec::with_capacity(requests.len());
-        let answers = self.send_and_receive(requests, &mut addresses);
+        let answers = self.send_and_receive(requests, newest, &mut addresses);
         if answers.is_err() {
             // Answers may still be on their way.
             addresses.iter().for_each(|address| self.drop_connection(address));
@@ -147,13 +159,14 @@ impl Cluster {
     fn send_and_receive<Q: Request>(
         &mut self,
         requests: &[(i32, Q)],
+        newest: i16,
         addresses: &mut Vec<Address>,
     ) -> Result<Vec<Q::Response>> {
         let mut sent = Vec::with_capacity(requests.len());
         for (node, request) in requests {
             let address = self.address(*node)?;
             addresses.push(address.clone());
-            let outcome = self.connection(&address)?.send(request);
+            let outcome = self.connection(&address)?.send_up_to(request, newest);
             sent.push(outcome.inspect_err(|error| self.mark_failed(&address, error))?);
         }
         let mut answers = Vec::with_capacity(requests.len());

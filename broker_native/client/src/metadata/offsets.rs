@@ -59,7 +59,8 @@ fn attempt(
     found: &mut [Option<Found>],
 ) -> Result<()> {
     let mut rounds: BTreeMap<i32, Vec<Vec<usize>>> = BTreeMap::new();
-    let leaders = leaders(cluster, wanted, begun)?;
+    let partitions: Vec<&TopicPartition> = wanted.iter().map(|query| &query.topic_partition).collect();
+    let leaders = leaders(cluster, &partitions).map_err(|error| of_unknown(cluster, error, begun))?;
     for (index, leader) in leaders.into_iter().enumerate() {
         if found.get(index).is_some_and(Option::is_none) {
             spread(rounds.entry(leader).or_default(), wanted, index);
@@ -90,32 +91,36 @@ fn spread(requests: &mut Vec<Vec<usize>>, wanted: &[OffsetQuery], index: usize) 
     }
 }
 
-/// The leader of each of `wanted`, in their order: those that metadata showed last, else metadata is asked for.
-fn leaders(cluster: &mut Cluster, wanted: &[OffsetQuery], begun: Instant) -> Result<Vec<i32>> {
-    let known: Option<Vec<i32>> = wanted.iter().map(|query| cluster.leader(&query.topic_partition)).collect();
-    if let Some(known) = known {
-        return Ok(known);
+/// Unknown to the only broker is believed: the caller asked for metadata before. One of several may be behind.
+fn of_unknown(cluster: &mut Cluster, error: ClientError, begun: Instant) -> ClientError {
+    if error.kind != ErrorCode::UnknownTopicOrPartition.name() {
+        return error;
     }
-    let mut found = asked_leaders(cluster, wanted);
-    if let Err(error) = &mut found
-        && error.kind == ErrorCode::UnknownTopicOrPartition.name()
-    {
-        // Unknown to the only broker is believed: the caller asked for metadata before. One of several may be behind.
-        error.retriable = cluster.has_several() && begun.elapsed() < UNKNOWN_TOPIC_GRACE;
-        cluster.distrust_metadata();
-    }
-    found
+    cluster.distrust_metadata();
+    ClientError { retriable: cluster.has_several() && begun.elapsed() < UNKNOWN_TOPIC_GRACE, ..error }
 }
 
-fn asked_leaders(cluster: &mut Cluster, wanted: &[OffsetQuery]) -> Result<Vec<i32>> {
-    let mut names: Vec<&str> = wanted.iter().map(|query| &*query.topic_partition.topic).collect();
+/// The leader of each partition, in their order: those that metadata showed last, else metadata is asked for.
+///
+/// # Errors
+/// Those of [`Cluster::metadata`] and of the topics; `LEADER_NOT_AVAILABLE`.
+pub fn leaders(cluster: &mut Cluster, wanted: &[&TopicPartition]) -> Result<Vec<i32>> {
+    let known: Option<Vec<i32>> = wanted.iter().map(|partition| cluster.leader(partition)).collect();
+    match known {
+        Some(known) => Ok(known),
+        None => asked_leaders(cluster, wanted),
+    }
+}
+
+fn asked_leaders(cluster: &mut Cluster, wanted: &[&TopicPartition]) -> Result<Vec<i32>> {
+    let mut names: Vec<&str> = wanted.iter().map(|partition| &*partition.topic).collect();
     names.sort_unstable();
     names.dedup();
     let answer = cluster.metadata(Some(&names), false)?;
     let topics: HashMap<&str, _> =
         answer.topics.iter().filter_map(|topic| Some((topic.name.as_deref()?, topic))).collect();
     let mut leaders = Vec::with_capacity(wanted.len());
-    for OffsetQuery { topic_partition, .. } in wanted {
+    for topic_partition in wanted {
         let (name, partition) = (&*topic_partition.topic, topic_partition.partition);
         let unknown = ErrorCode::UnknownTopicOrPartition;
         let topic = topics.get(name).ok_or_else(|| topic_error(name, unknown, false))?;

@@ -30,9 +30,9 @@ const UNKNOWN_TOPIC_GRACE: Duration = Duration::from_millis(1000);
 /// The same for one of several brokers: metadata travels, and one that just started may be behind.
 const UNKNOWN_TOPIC_GRACE_SEVERAL: Duration = Duration::from_millis(5000);
 /// The fetch version from which topics are named by id.
-const TOPIC_ID_VERSION: i16 = 13;
+pub(super) const TOPIC_ID_VERSION: i16 = 13;
 /// Fetch session epoch of a request without a session.
-const NO_SESSION_EPOCH: i32 = -1;
+pub(super) const NO_SESSION_EPOCH: i32 = -1;
 
 /// What one answer brought.
 #[derive(Debug, Clone, Default)]

@@ -214,7 +214,7 @@ impl Pump {
     }
 }
 
-fn decode_options(plan: &ReadPlan, settings: &Settings) -> DecodeOptions {
+pub(super) fn decode_options(plan: &ReadPlan, settings: &Settings) -> DecodeOptions {
     DecodeOptions {
         batch_bytes: plan.batch_bytes,
         max_rows: plan.max_rows,
@@ -223,7 +223,12 @@ fn decode_options(plan: &ReadPlan, settings: &Settings) -> DecodeOptions {
     }
 }
 
-fn decoder(plan: &ReadPlan, wanted: &OffsetRange, options: DecodeOptions, rows_left: usize) -> BatchDecoder {
+pub(super) fn decoder(
+    plan: &ReadPlan,
+    wanted: &OffsetRange,
+    options: DecodeOptions,
+    rows_left: usize,
+) -> BatchDecoder {
     let range = wanted.start..wanted.end.unwrap_or(i64::MAX);
     BatchDecoder::new(
         &plan.columns,
@@ -236,7 +241,7 @@ fn decoder(plan: &ReadPlan, wanted: &OffsetRange, options: DecodeOptions, rows_l
     .with_row_limit(rows_left)
 }
 
-fn damaged(error: &DecodeError) -> ClientError {
+pub(super) fn damaged(error: &DecodeError) -> ClientError {
     ClientError::fatal(kind::CORRUPT_BATCH, error.to_string())
 }
 

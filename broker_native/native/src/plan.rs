@@ -1,0 +1,62 @@
+//! What a reader is to read, from Python's values.
+use std::collections::HashSet;
+
+use super::error::{Failure, kind};
+use pylog_client::metadata::topic_id;
+use pylog_client::metadata::topic_partition::TopicPartition;
+use pylog_client::read::plan::OffsetRange;
+use pylog_columnar::{Column, KeyCondition, RowFilter, UnknownColumn};
+
+/// Topic, partition, start, end, topic id of a range.
+pub type RawRange = (String, i32, i64, i64, String);
+/// `in`, `prefix` or `range`, and its keys; `None` among them is no key, or no bound.
+pub type KeyTest = (String, Vec<Option<Vec<u8>>>);
+
+/// The columns of these names.
+///
+/// # Errors
+/// `INVALID_ARGUMENT` for an unknown one.
+pub fn known_columns(names: &[String]) -> Result<Vec<Column>, Failure> {
+    let columns = names.iter().map(|name| Column::from_name(name)).collect::<Result<_, _>>();
+    columns.map_err(|error: UnknownColumn| Failure::new(kind::INVALID_ARGUMENT, error.to_string()))
+}
+
+/// The rows that are wanted.
+///
+/// # Errors
+/// `INVALID_ARGUMENT` for an unknown condition.
+pub fn row_filter(timestamps: Option<Vec<(i64, i64)>>, keys: Vec<KeyTest>) -> Result<RowFilter, Failure> {
+    let keys = keys.into_iter().map(condition).collect::<Result<_, _>>()?;
+    Ok(RowFilter { timestamps, keys })
+}
+
+/// One range of a plan.
+///
+/// # Errors
+/// `INVALID_ARGUMENT` for what is no topic id.
+pub fn offset_range((topic, partition, start, end, topic_id): RawRange) -> Result<OffsetRange, Failure> {
+    let topic_id = topic_id::parse(&topic_id).map_err(Failure::from)?;
+    Ok(OffsetRange {
+        topic_partition: TopicPartition { topic: topic.into(), partition, topic_id },
+        start,
+        end: Some(end),
+    })
+}
+
+fn condition((how, keys): KeyTest) -> Result<KeyCondition, Failure> {
+    match (how.as_str(), &keys[..]) {
+        ("in", _) => {
+            let null = keys.contains(&None);
+            Ok(KeyCondition::In { keys: keys.into_iter().flatten().collect::<HashSet<_>>(), null })
+        }
+        ("prefix", _) => Ok(KeyCondition::Prefix(keys.into_iter().flatten().collect())),
+        ("range", [low, high]) => Ok(KeyCondition::Range { low: low.clone(), high: high.clone() }),
+        _ => {
+            let message = format!(
+                "a condition on keys is 'in', 'prefix' or 'range' (with two keys), not {how:?} with {} keys",
+                keys.len()
+            );
+            Err(Failure::new(kind::INVALID_ARGUMENT, message))
+        }
+    }
+}
