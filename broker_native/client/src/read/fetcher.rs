@@ -29,6 +29,10 @@ use pylog_wire::messages::fetch::{FetchPartition, FetchRequest, FetchTopic, Part
 const UNKNOWN_TOPIC_GRACE: Duration = Duration::from_millis(1000);
 /// The same for one of several brokers: metadata travels, and one that just started may be behind.
 const UNKNOWN_TOPIC_GRACE_SEVERAL: Duration = Duration::from_millis(5000);
+/// Answers of so many bytes stay in a core's cache between the socket and the decoder: larger ones are slower where the broker is near.
+const QUICK_FETCH_BYTES: i64 = 1 << 20;
+/// An answer that is waited for so long, though it was asked for while the one before was decoded, comes from afar: then larger ones are quicker.
+const SLOW_ANSWER: Duration = Duration::from_millis(5);
 /// The fetch version from which topics are named by id.
 pub(super) const TOPIC_ID_VERSION: i16 = 13;
 /// Fetch session epoch of a request without a session.
@@ -51,8 +55,8 @@ pub struct Fetcher {
     cluster: Cluster,
     topic_partition: TopicPartition,
     position: i64,
-    /// Largest answer in bytes; `None` leaves it to the settings.
-    max_bytes: Option<i64>,
+    /// Largest answer in bytes.
+    max_bytes: i64,
     source: Option<Source>,
     sources: Sources,
     /// Epoch of the last batch before `position`, -1 when none was read.
@@ -78,10 +82,10 @@ impl Fetcher {
     /// Starts at offset `position`; sends nothing yet.
     pub fn new(cluster: Cluster, topic_partition: TopicPartition, position: i64) -> Self {
         Self {
+            max_bytes: QUICK_FETCH_BYTES.min(cluster.settings().max_partition_fetch_bytes),
             cluster,
             topic_partition,
             position,
-            max_bytes: None,
             source: None,
             sources: Sources::default(),
             read_epoch: -1,
@@ -196,13 +200,15 @@ impl Fetcher {
 
     /// Lets answers be small at first, for a reader that may not want all.
     pub fn set_max_bytes(&mut self, bytes: i64) {
-        self.max_bytes = Some(bytes.min(self.cluster.settings().max_partition_fetch_bytes));
+        self.max_bytes = bytes.min(self.cluster.settings().max_partition_fetch_bytes);
     }
 
-    /// Doubles what [`Fetcher::set_max_bytes`] said, up to the settings.
-    pub fn double_max_bytes(&mut self) {
+    /// Lets answers be larger: up to 1 MiB, and up to the settings when the last one was waited for.
+    pub fn grow_max_bytes(&mut self) {
         let most = self.cluster.settings().max_partition_fetch_bytes;
-        self.max_bytes = self.max_bytes.map(|bytes| bytes.saturating_mul(2).min(most));
+        let most =
+            if self.took < SLOW_ANSWER { most.min(QUICK_FETCH_BYTES.max(self.max_bytes)) } else { most };
+        self.max_bytes = self.max_bytes.saturating_mul(2).min(most);
     }
 
     /// Sends the next fetch without waiting for it. A failure shows at the next [`Fetcher::fetch`].
@@ -391,7 +397,7 @@ impl Fetcher {
         let partition = FetchPartition {
             partition: self.topic_partition.partition,
             fetch_offset: self.position,
-            partition_max_bytes: bytes(self.max_bytes.unwrap_or(settings.max_partition_fetch_bytes)),
+            partition_max_bytes: bytes(self.max_bytes),
             current_leader_epoch: source.leader_epoch,
             last_fetched_epoch: -1,
             log_start_offset: -1,
@@ -516,5 +522,31 @@ impl Fetcher {
                 self.name()
             ),
         )
+    }
+}
+
+/// What the answer after one of at most `bytes`, which took so long, may have.
+fn grown(bytes: i64, took: Duration, most: i64) -> i64 {
+    let useful = if took < SLOW_ANSWER { QUICK_FETCH_BYTES.max(bytes) } else { most };
+    bytes.saturating_mul(2).min(useful).min(most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_grow_beyond_a_mebibyte_only_when_they_are_waited_for() {
+        let (quick, slow, most) = (Duration::from_millis(1), Duration::from_millis(20), 4 << 20);
+        for (bytes, took, expected) in [
+            (64 << 10, quick, 128 << 10),
+            (1 << 20, quick, 1 << 20),
+            (1 << 20, slow, 2 << 20),
+            (2 << 20, quick, 2 << 20),
+            (4 << 20, slow, 4 << 20),
+        ] {
+            assert_eq!(grown(bytes, took, most), expected, "{bytes} {took:?}");
+        }
+        assert_eq!(grown(100, quick, 150), 150);
     }
 }

@@ -15,7 +15,7 @@ use pylog_columnar::{BatchDecoder, DecodeError, DecodeOptions};
 use pylog_record::batches;
 
 /// What the first fetch of a reader that wants only some rows, or of a small range, asks for; each further one
-/// asks for twice as much.
+/// asks for more.
 const FIRST_SMALL_FETCH_BYTES: i64 = 64 * 1024;
 
 /// See the module.
@@ -146,7 +146,7 @@ impl Pump {
                     self.fetcher.advance(self.decoder.next_offset(), None);
                 }
             }
-            self.fetcher.double_max_bytes();
+            self.fetcher.grow_max_bytes();
         }
         self.rows_left = self.decoder.rows_left();
         self.finish_range()
