@@ -165,6 +165,10 @@ class Driver:
         """Process ids of executors of their own (local-cluster)."""
         return [pid for pid in descendants(self.java) if b"CoarseGrainedExecutorBackend" in _command(pid)]
 
+    def pythons(self) -> list[int]:
+        """Process ids of the Python processes that its Java half has started, and of the workers that they forked."""
+        return [pid for pid in descendants(self.java) if b"pyspark" in _command(pid)]
+
     def executor_of(self, pid: int) -> int:
         """The executor that the Python worker `pid` works for."""
         return next(executor for executor in self.executors() if pid in descendants(executor))
@@ -256,6 +260,17 @@ class Query:
         folder = self.checkpoint / log
         names = [path.name for path in folder.iterdir()] if folder.exists() else []
         return max((int(name) for name in names if name.isdecimal()), default=-1)
+
+    def has_committed(self, rows: int) -> bool:
+        """Whether all micro-batches that were begun are committed, and the source was read up to so many rows."""
+        newest = self.newest("offsets")
+        if newest < 0 or self.newest("commits") != newest:
+            return False
+        try:
+            text = (self.checkpoint / "offsets" / str(newest)).read_text()
+        except FileNotFoundError:
+            return False
+        return _sum_of_offsets(text) >= rows
 
     def forget_newest_commit(self) -> int:
         """Remove the newest file of ``commits``, as if Spark had died before it wrote it; its number."""
@@ -367,7 +382,7 @@ class SinkBench:
         """The process that waits at the step, or None when the query has come to its end without one."""
 
         def found() -> bool:
-            return self.control.waiting(step, query.key) is not None or self._done(query, self._rows)
+            return self.control.waiting(step, query.key) is not None or query.has_committed(self._rows)
 
         until(found, lambda: f"{step} of {query.key} reached ({self.driver.failures()})", DEADLINE_S)
         return self.control.waiting(step, query.key)
@@ -392,7 +407,7 @@ class SinkBench:
         """Wait until every query has committed all that there is."""
         for query in self.queries.values():
             until(
-                lambda query=query: self._done(query, self._rows),
+                lambda query=query: query.has_committed(self._rows),
                 lambda query=query: f"all of {query.sink} is written ({self.driver.failures()})",
                 DEADLINE_S,
             )
@@ -401,16 +416,6 @@ class SinkBench:
     def _rows(self) -> int:
         """How many rows are in the source."""
         return SOURCE_PARTITIONS * self.filled
-
-    def _done(self, query: Query, wanted: int) -> bool:
-        newest = query.newest("offsets")
-        if newest < 0 or query.newest("commits") != newest:
-            return False
-        try:
-            text = (query.checkpoint / "offsets" / str(newest)).read_text()
-        except FileNotFoundError:
-            return False
-        return _sum_of_offsets(text) >= wanted
 
     def check(self) -> None:
         """Every sink has every row once, in the order of its task, and nothing is left open."""

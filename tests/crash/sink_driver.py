@@ -28,7 +28,7 @@ _STARTING = ("Initializing", "Getting offsets")
 @dataclass(frozen=True)
 class Plan:
     """What to run: the topics (`sinks`) into which the topic `source` is copied; checkpoints are folders by sink. Queries that fail
-    are started again until the file `last_life` is there."""
+    are started again until the file `last_life` is there. With `log`, processes append to that file what pylog says at level INFO."""
 
     servers: str
     source: str
@@ -38,9 +38,12 @@ class Plan:
     master: str = "local[6,4]"
     per_trigger: int = 40
     last_life: str = ""
+    log: str = ""
     batch_rows: int = 0
     batch_times: int = 1
     config: dict[str, str] = field(default_factory=dict)
+    read: dict[str, str] = field(default_factory=dict)
+    columns: list[str] = field(default_factory=lambda: ["key", "value"])
     options: dict[str, str] = field(default_factory=dict)
 
     def json(self) -> str:
@@ -48,8 +51,8 @@ class Plan:
         return json.dumps(asdict(self))
 
     def environment(self) -> dict[str, str]:
-        """What driver and executors need in their environment to stop at steps."""
-        return {"PYTHONPATH": f"{STEPS}:{ROOT}", "PYLOG_STEPS": self.control}
+        """What driver and executors need in their environment to stop at steps, and to log."""
+        return {"PYTHONPATH": f"{STEPS}:{ROOT}", "PYLOG_STEPS": self.control, "PYLOG_INFO_LOG": self.log}
 
 
 def session(plan: Plan) -> Any:
@@ -75,7 +78,7 @@ def load(spark: Any, plan: Plan) -> Any:
     reader = spark.readStream.format("pylog").option("kafka.bootstrap.servers", plan.servers)
     # A task, and so a transaction, for each partition: batches are small, and some stops are between two transactions.
     reader = reader.options(subscribe=plan.source, startingOffsets="earliest", minRecordsPerPartition="1")
-    return reader.option("maxOffsetsPerTrigger", str(plan.per_trigger)).load().select("key", "value")
+    return reader.options(maxOffsetsPerTrigger=str(plan.per_trigger), **plan.read).load().select(*plan.columns)
 
 
 def start(rows: Any, plan: Plan, sink: str) -> Any:
