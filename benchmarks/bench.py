@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from benchmarks.brokers import SIDES, Broker, make_broker
 from benchmarks.load import create_topic, fill
+from benchmarks.memory import touch_free_memory
 from benchmarks.spark_session import SparkSide
 
 _ROOT = Path(__file__).parent.parent
@@ -93,12 +94,19 @@ class Bench:
         return topic
 
     def take_turns(
-        self, measures: Mapping[str, Callable[[], _T]], warm_up: int = 1, rounds_max: int | None = None
+        self,
+        measures: Mapping[str, Callable[[], _T]],
+        warm_up: int = 1,
+        rounds_max: int | None = None,
+        fills_memory: bool = False,
     ) -> dict[str, list[_T]]:
-        """Call the sides' measures in turn, `rounds` times (at most `rounds_max`) after `warm_up` uncounted rounds."""
+        """Call the sides' measures in turn, `rounds` times (at most `rounds_max`) after `warm_up` uncounted rounds. When they fill
+        memory with what they write, the machine gets it from its host before each round (see `memory`)."""
         runs: dict[str, list[_T]] = {side: [] for side in measures}
         rounds = self.rounds if rounds_max is None else min(self.rounds, rounds_max)
         for round_number in range(-warm_up, rounds):
+            if fills_memory:
+                touch_free_memory()
             for side, measure in measures.items():
                 result = measure()
                 if round_number >= 0:

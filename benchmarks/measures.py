@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from functools import partial
 
 from benchmarks import compaction
-from benchmarks.bench import Bench, Runs
+from benchmarks.bench import PARTITIONS, Bench, Runs
 from benchmarks.brokers import make_broker
 from benchmarks.coordination import join
+from benchmarks.file_writes import write_files
 from benchmarks.load import consume, create_topic, delete_topic, produce, round_trips_ms, texts
-from benchmarks.process import cpu_seconds, peak_rss_mib, rss_mib
+from benchmarks.process import CpuSeconds, cpu_parts, cpu_seconds, peak_rss_mib, rss_mib
 
 _MILLION = 1_000_000
 _THOUSAND = 1_000
@@ -40,11 +41,11 @@ def rss_after(bench: Bench) -> Runs:
     return {side: [rss_mib(bench.broker(side).pid)] for side in bench.sides}
 
 
-def cpu_per_million(bench: Bench, side: str, records: int, load: Callable[[], float]) -> float:
+def cpu_per_million(bench: Bench, side: str, records: int, load: Callable[[], float]) -> CpuSeconds:
     pid = bench.broker(side).pid
-    before = cpu_seconds(pid)
+    before = cpu_parts(pid)
     load()
-    return (cpu_seconds(pid) - before) * _MILLION / records
+    return (cpu_parts(pid) - before) * (_MILLION / records)
 
 
 def _values(value_bytes: int, settings: dict[str, object]) -> Sequence[bytes]:
@@ -52,18 +53,42 @@ def _values(value_bytes: int, settings: dict[str, object]) -> Sequence[bytes]:
     return texts(value_bytes) if "compression.type" in settings else [b"x" * value_bytes]
 
 
-def produce_cpu(bench: Bench, records: int, value_bytes: int, settings: dict[str, object]) -> Runs:
+_produced: dict[tuple[object, ...], dict[str, list[CpuSeconds]]] = {}
+
+
+def produce_cpu(
+    bench: Bench,
+    records: int,
+    value_bytes: int,
+    settings: dict[str, object],
+    part: str = "whole",
+    has_floor: bool = False,
+) -> Runs:
+    """The broker's CPU seconds for a million records, or the `part` (`user`, `system`) of them; all parts come from the same rounds.
+    With `has_floor`, what it takes to write as many bytes into files stands beside it."""
     records = bench.records(records)
+    key = (records, value_bytes, *sorted(settings.items()))
+    if key not in _produced:
+        measures = {side: partial(_produced_once, bench, side, records, value_bytes, settings) for side in bench.sides}
+        if has_floor:
+            measures["only writes"] = partial(_written_once, bench, records, value_bytes)
+        _produced[key] = bench.take_turns(measures, fills_memory=True)
+    return {side: [getattr(run, part) for run in runs] for side, runs in _produced[key].items()}
 
-    def once(side: str) -> float:
-        servers, topic = bench.broker(side).bootstrap_servers, bench.new_topic(side)
-        load = partial(produce, servers, topic, records, _values(value_bytes, settings), settings)
-        try:
-            return cpu_per_million(bench, side, records, load)
-        finally:
-            delete_topic(servers, topic)
 
-    return bench.take_turns({side: partial(once, side) for side in bench.sides})
+def _produced_once(bench: Bench, side: str, records: int, value_bytes: int, settings: dict[str, object]) -> CpuSeconds:
+    servers, topic = bench.broker(side).bootstrap_servers, bench.new_topic(side)
+    load = partial(produce, servers, topic, records, _values(value_bytes, settings), settings)
+    try:
+        return cpu_per_million(bench, side, records, load)
+    finally:
+        delete_topic(servers, topic)
+
+
+def _written_once(bench: Bench, records: int, value_bytes: int) -> CpuSeconds:
+    return write_files(bench.fresh_folder("writes"), PARTITIONS, records * value_bytes // PARTITIONS) * (
+        _MILLION / records
+    )
 
 
 def consume_cpu(bench: Bench, records: int, value_bytes: int) -> Runs:
@@ -72,7 +97,7 @@ def consume_cpu(bench: Bench, records: int, value_bytes: int) -> Runs:
     def once(side: str) -> float:
         topic = bench.loaded_topic(side, records, value_bytes)
         load = partial(consume, bench.broker(side).bootstrap_servers, topic, records)
-        return cpu_per_million(bench, side, records, load)
+        return cpu_per_million(bench, side, records, load).whole
 
     return bench.take_turns({side: partial(once, side) for side in bench.sides})
 
@@ -127,7 +152,7 @@ def produce_rate(bench: Bench, records: int, value_bytes: int, settings: dict[st
         finally:
             delete_topic(servers, topic)
 
-    return bench.take_turns({side: partial(once, side) for side in bench.sides})
+    return bench.take_turns({side: partial(once, side) for side in bench.sides}, fills_memory=True)
 
 
 def per_second(bench: Bench, number: int, load: Callable[[str, str, int], float]) -> Runs:

@@ -1,17 +1,76 @@
 """What a process costs, read from /proc. Linux only."""
 
+from __future__ import annotations
+
 import os
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-_UTIME, _STIME = 11, 12  # fields behind the command name in /proc/PID/stat
+# Fields behind the command name in /proc/PID/stat.
+_PARENT, _UTIME, _STIME, _CHILDREN_UTIME, _CHILDREN_STIME = 1, 11, 12, 13, 14
+
+
+@dataclass(frozen=True)
+class CpuSeconds:
+    """User and system time, in steps of 10 ms."""
+
+    user: float
+    system: float
+
+    @property
+    def whole(self) -> float:
+        """Both."""
+        return self.user + self.system
+
+    def __sub__(self, other: CpuSeconds) -> CpuSeconds:
+        return CpuSeconds(self.user - other.user, self.system - other.system)
+
+    def __mul__(self, factor: float) -> CpuSeconds:
+        return CpuSeconds(self.user * factor, self.system * factor)
+
+
+def cpu_parts(pid: int) -> CpuSeconds:
+    """What the process has used, all threads."""
+    fields = _stat(pid)
+    return CpuSeconds(int(fields[_UTIME]) / _TICKS_PER_S, int(fields[_STIME]) / _TICKS_PER_S)
 
 
 def cpu_seconds(pid: int) -> float:
     """User and system time that the process has used, all threads, in steps of 10 ms."""
+    return cpu_parts(pid).whole
+
+
+def cpu_seconds_with_ended(pid: int) -> float:
+    """As `cpu_seconds`, and that of its children that have ended, with theirs."""
+    fields = _stat(pid)
+    return sum(int(fields[at]) for at in (_UTIME, _STIME, _CHILDREN_UTIME, _CHILDREN_STIME)) / _TICKS_PER_S
+
+
+def descendants(pid: int) -> list[int]:
+    """All living processes below `pid`."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            with suppress(FileNotFoundError, ProcessLookupError):
+                children.setdefault(int(_stat(int(entry.name))[_PARENT]), []).append(int(entry.name))
+    found, queue = [], [pid]
+    while queue:
+        more = children.get(queue.pop(), [])
+        found += more
+        queue += more
+    return found
+
+
+def program(pid: int) -> str:
+    """The name of the file that the process runs."""
+    return Path(f"/proc/{pid}/comm").read_text().strip()
+
+
+def _stat(pid: int) -> list[str]:
     stat = Path(f"/proc/{pid}/stat").read_text()
-    fields = stat[stat.rindex(")") + 2 :].split()
-    return (int(fields[_UTIME]) + int(fields[_STIME])) / _TICKS_PER_S
+    return stat[stat.rindex(")") + 2 :].split()
 
 
 def rss_mib(pid: int) -> float:

@@ -47,7 +47,7 @@ class Result:
 
     @property
     def is_met(self) -> bool | None:
-        """Whether the target is met; None without a figure of pylog."""
+        """Whether the target is met; None without a figure of pylog, or without a target."""
         pylog = self.median("pylog")
         return None if pylog is None else self.row.target.met(self.median(self.row.target.against), pylog)
 
@@ -69,7 +69,7 @@ def print_table(results: list[Result]) -> None:
     for name in ("row", "unit", "Kafka", "pylog", "third", "ratio", "target", ""):
         table.add_column(name, justify="left" if name in ("row", "unit", "target", "") else "right")
     for result in results:
-        verdict = {True: "[green]met[/]", False: "[red]MISSED[/]", None: "not measured"}[result.is_met]
+        verdict = {True: "[green]met[/]", False: "[red]MISSED[/]", None: ""}[result.is_met]
         table.add_row(
             result.row.title, result.row.unit, _pair(result, "kafka"), _pair(result, "pylog"), f"{result.third} {_pair(result, result.third)}".strip(),
             f"{_number(result.ratio)} x" if result.ratio is not None else "-", result.row.target.text, verdict,

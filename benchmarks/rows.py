@@ -5,9 +5,9 @@ Each row can run alone.
 
 from functools import partial
 
-from benchmarks import clusters, failover, measures, secured, streams
+from benchmarks import clusters, cpu_of_rows, failover, measures, secured, streams
 from benchmarks.coordination import commits, transactions
-from benchmarks.row import Row, at_most, ratio_at_least, ratio_at_most
+from benchmarks.row import Row, at_most, part, ratio_at_least, ratio_at_most
 
 _MANY_PARTITIONS = 1_000
 _THOUSANDS = 5_000
@@ -25,10 +25,16 @@ _BROKER_ROWS = (
         partial(measures.produce_cpu, records=100_000, value_bytes=200, settings=_ONE)),
     Row("produce-50", "produce 200 B, batches of 50", "CPU s/M", False, ratio_at_most(0.5),
         partial(measures.produce_cpu, records=1_000_000, value_bytes=200, settings=_FIFTY)),
-    Row("produce-full", "produce 200 B, full batches", "CPU s/M", False, ratio_at_most(0.5),
-        partial(measures.produce_cpu, records=3_000_000, value_bytes=200, settings=_FULL)),
-    Row("produce-1kb", "produce 1 kB, full batches", "CPU s/M", False, ratio_at_most(0.5),
-        partial(measures.produce_cpu, records=600_000, value_bytes=1_000, settings=_FULL)),
+    *(
+        Row(key + suffix, title, "CPU s/M", False, target,
+            partial(measures.produce_cpu, records=records, value_bytes=value_bytes, settings=_FULL, part=figure, has_floor=True))
+        for key, size, records, value_bytes in (("produce-full", "200 B", 3_000_000, 200), ("produce-1kb", "1 kB", 600_000, 1_000))
+        for suffix, title, target, figure in (
+            ("", f"produce {size}, full batches", ratio_at_most(0.5), "whole"),
+            ("-user", "  of it: the program's own", part(), "user"),
+            ("-system", "  of it: in the kernel", part(), "system"),
+        )
+    ),
     Row("consume-200b", "consume 200 B", "CPU s/M", False, ratio_at_most(1.0),
         partial(measures.consume_cpu, records=3_000_000, value_bytes=200)),
     Row("consume-1kb", "consume 1 kB", "CPU s/M", False, ratio_at_most(1.0),
@@ -93,6 +99,18 @@ _SPARK_ROWS = (
         partial(measures.spark_read, records=1_000_000, value_bytes=1_000, columns="all")),
     Row("write-100b", "Spark batch write 100 B", "M rows/s", True, ratio_at_least(2.5),
         partial(measures.spark_write, records=3_000_000, value_bytes=100)),
+)  # fmt: skip
+
+_CPU_ROWS = tuple(
+    Row(key + ("" if figure == "sum" else f"-{figure}"), title if figure == "sum" else f"  of it: {words}", "CPU s/M", False,
+        ratio_at_most(1.0) if figure == "sum" else part(), partial(measure, part=figure))
+    for key, title, measure in (
+        ("cpu-read-100b", "CPU of Spark and broker, batch read 100 B", partial(cpu_of_rows.read, records=4_000_000, value_bytes=100)),
+        ("cpu-read-1kb", "CPU of Spark and broker, batch read 1 kB", partial(cpu_of_rows.read, records=1_000_000, value_bytes=1_000)),
+        ("cpu-write-100b", "CPU of Spark and broker, batch write 100 B", partial(cpu_of_rows.write, records=3_000_000, value_bytes=100)),
+        ("cpu-stream-1m", "CPU of Spark and broker, micro-batches of 1 M of 100 B", cpu_of_rows.stream),
+    )
+    for figure, words in (("sum", ""), ("jvm", "Spark's JVM"), ("python", "Python"), ("broker", "the broker"))
 )  # fmt: skip
 
 _TLS_ROWS = (
@@ -171,5 +189,12 @@ _CLUSTER_ROWS = (
 )  # fmt: skip
 
 ROWS: tuple[Row, ...] = (
-    _BROKER_ROWS + _COMPRESSED_ROWS + _COORDINATION_ROWS + _SPARK_ROWS + _TLS_ROWS + _STREAM_ROWS + _CLUSTER_ROWS
+    _BROKER_ROWS
+    + _COMPRESSED_ROWS
+    + _COORDINATION_ROWS
+    + _SPARK_ROWS
+    + _CPU_ROWS
+    + _TLS_ROWS
+    + _STREAM_ROWS
+    + _CLUSTER_ROWS
 )

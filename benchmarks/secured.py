@@ -83,7 +83,7 @@ def produced(bench: Bench, records: int, value_bytes: int, settings: dict[str, o
         delete_topic(tls.plain, topic)
         return found
 
-    return bench.take_turns({side: partial(once, side) for side in bench.sides})
+    return bench.take_turns({side: partial(once, side) for side in bench.sides}, fills_memory=True)
 
 
 def consumed(bench: Bench, records: int, value_bytes: int, figure: str) -> Runs:

@@ -27,6 +27,11 @@ class SparkSide:
                 cwd=_ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, text=True,
             )  # fmt: skip
 
+    @property
+    def pid(self) -> int:
+        """The Python process of the session's driver, which has started all others."""
+        return self._process.pid
+
     def run(self, **job: Any) -> float:
         """Run one job; its seconds. Raises what `figures` raises."""
         return self.figures(**job)["seconds"]

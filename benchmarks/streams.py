@@ -47,8 +47,17 @@ def floor(bench: Bench, partitions: int, part: str, is_by_tasks: bool = False, i
 
 def large(bench: Bench) -> Runs:
     """Milliseconds of a micro-batch of a million rows of 100 B from four log partitions into the noop sink."""
-    batches = Batches(bench.records(_LARGE.rows) // PARTITIONS * PARTITIONS, _LARGE.counted, _LARGE.warm)
-    return _once(("large",), "whole", lambda: _read(bench, PARTITIONS, batches))
+    return _once(("large",), "whole", lambda: _read(bench, PARTITIONS, _large(bench)))
+
+
+def large_query(bench: Bench, side: str) -> tuple[dict[str, object], int]:
+    """The job of `side` that `large` measures, and how many rows it reads in all."""
+    batches = _large(bench)
+    return _query(bench, side, PARTITIONS, batches), batches.rows * (batches.warm + batches.counted)
+
+
+def _large(bench: Bench) -> Batches:
+    return Batches(bench.records(_LARGE.rows) // PARTITIONS * PARTITIONS, _LARGE.counted, _LARGE.warm)
 
 
 def sink(bench: Bench, is_large: bool, is_tuned: bool = False) -> Runs:
@@ -75,10 +84,7 @@ def _read(
     bench: Bench, partitions: int, batches: Batches, has_by_tasks: bool = False, has_tuned: bool = False
 ) -> _Figures:
     def once(side: str, read: Mapping[str, str], is_tuned: bool = False) -> dict[str, float]:
-        job = _job(bench, batches, is_tuned)
-        if side == "ceiling":
-            return bench.spark(side).figures(**job, tasks=partitions, bytes=_VALUE_BYTES)
-        return bench.spark(side).figures(**job, **_log(bench, side, partitions, batches), read=dict(read))
+        return bench.spark(side).figures(**_query(bench, side, partitions, batches, read, is_tuned))
 
     measures = {side: partial(once, side, {}) for side in (*bench.sides, "ceiling")}
     if has_by_tasks and "pylog" in measures:
@@ -109,6 +115,21 @@ def _and_tuned(measures: Mapping[str, partial[dict[str, float]]]) -> dict[str, C
     for side, measure in measures.items():
         both |= {side: measure, side + _TUNED: partial(measure, is_tuned=True)}
     return both
+
+
+def _query(
+    bench: Bench,
+    side: str,
+    partitions: int,
+    batches: Batches,
+    read: Mapping[str, str] | None = None,
+    is_tuned: bool = False,
+) -> dict[str, object]:
+    """The job of a query into the noop sink."""
+    job = _job(bench, batches, is_tuned)
+    if side == "ceiling":
+        return {**job, "tasks": partitions, "bytes": _VALUE_BYTES}
+    return {**job, **_log(bench, side, partitions, batches), "read": dict(read or {})}
 
 
 def _job(bench: Bench, batches: Batches, is_tuned: bool) -> dict[str, object]:
