@@ -24,7 +24,7 @@ from pylog_spark.sink.protocol import Outcome
 from pylog_spark.sink.retention import Oldest
 from pylog_spark.sink.topics import checked, known_topic, not_made_again, remember, remembered
 from pylog_spark.spark.contact import first_contact, require_topic
-from pylog_spark.spark.worker import freeze_imports
+from pylog_spark.spark.worker import acknowledge, freeze_imports
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -131,6 +131,7 @@ class WritePlan:
             For the first record that the brokers refused or did not acknowledge in time.
         """
         freeze_imports()
+        acknowledge()
         oldest = Oldest(self.topic)
         selected = (oldest.seen(_records(batch, self.columns)) for batch in batches)
         write = self.batch or _micro_batch()
