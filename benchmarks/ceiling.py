@@ -1,9 +1,11 @@
 """A Python data source that does nothing: what Spark itself needs for a source or sink in Python, the ceiling of any.
 
-It hands over the same ready-made Arrow batch again and again, or takes batches and forgets them. As a stream it is as many
+It hands over the same ready-made Arrow batch again and again, or takes batches and forgets them; with the option `drain` it first sends
+their bytes, as they lie in memory, to a process that drops them. As a stream it is as many
 rows on in each trigger as the option `trigger` says, without asking anybody.
 """
 
+import socket
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,6 +19,8 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 from pyspark.sql.types import StructType
+
+from benchmarks.drain import connected
 
 _COLUMNS = (
     "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, timestampType int"
@@ -42,7 +46,8 @@ class CeilingSource(DataSource):
         return CeilingStreamReader(_Pieces(schema, self.options), int(self.options["trigger"]))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
-        return CeilingWriter()
+        drain = self.options.get("drain")
+        return SendingWriter(drain) if drain else CeilingWriter()
 
 
 class _Rows(InputPartition):
@@ -119,4 +124,21 @@ class CeilingWriter(DataSourceArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         for _ in iterator:
             pass
+        return WriterCommitMessage()
+
+
+class SendingWriter(DataSourceArrowWriter):
+    """Sends the bytes of all rows to the drain at `address`, and waits until they are read."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        with connected(self._address) as connection:
+            for batch in iterator:
+                for buffer in (buffer for column in batch.columns for buffer in column.buffers() if buffer):
+                    connection.sendall(buffer)
+            connection.shutdown(socket.SHUT_WR)
+            if not connection.recv(1):
+                raise RuntimeError("the drain has ended")
         return WriterCommitMessage()

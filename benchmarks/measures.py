@@ -8,6 +8,7 @@ from benchmarks import compaction
 from benchmarks.bench import PARTITIONS, Bench, Runs
 from benchmarks.brokers import make_broker
 from benchmarks.coordination import join
+from benchmarks.drain import Drain
 from benchmarks.file_writes import write_files
 from benchmarks.load import consume, create_topic, delete_topic, produce, round_trips_ms, texts
 from benchmarks.process import CpuSeconds, cpu_parts, cpu_seconds, peak_rss_mib, rss_mib
@@ -126,20 +127,36 @@ def spark_read(bench: Bench, records: int, value_bytes: int, columns: str) -> Ru
     return bench.take_turns({side: partial(once, side) for side in (*bench.sides, "ceiling")}, warm_up=2)
 
 
-def spark_write(bench: Bench, records: int, value_bytes: int) -> Runs:
-    records = bench.records(records)
+#: The side of `spark_write` whose bytes go to a process that drops them.
+DRAINED = "drained"
+_written: dict[tuple[Bench, int, int], Runs] = {}
+
+
+def spark_write(bench: Bench, records: int, value_bytes: int, beside: str) -> Runs:
+    """Million rows a second: of both sides, and of `beside`, which is "ceiling" (a sink that drops its batches) or `DRAINED` (one that
+    sends them to a process that does). All come from the same rounds."""
+    key = (bench, bench.records(records), value_bytes)
+    if key not in _written:
+        _written[key] = _spark_write(*key)
+    return {side: runs for side, runs in _written[key].items() if side in (*bench.sides, beside)}
+
+
+def _spark_write(bench: Bench, records: int, value_bytes: int) -> Runs:
+    drain = Drain()
+    bench.when_closed(drain.close)
 
     def once(side: str) -> float:
         job: dict[str, object] = {"do": "write", "rows": records, "bytes": value_bytes}
-        if side == "ceiling":
-            return records / _MILLION / bench.spark(side).run(**job)
+        if side in ("ceiling", DRAINED):
+            job |= {"drain": drain.address} if side == DRAINED else {}
+            return records / _MILLION / bench.spark("ceiling").run(**job)
         servers, topic = bench.broker(side).bootstrap_servers, bench.new_topic(side)
         try:
             return records / _MILLION / bench.spark(side).run(**job, bootstrap=servers, topic=topic)
         finally:
             delete_topic(servers, topic)
 
-    return bench.take_turns({side: partial(once, side) for side in (*bench.sides, "ceiling")}, warm_up=2)
+    return bench.take_turns({side: partial(once, side) for side in (*bench.sides, "ceiling", DRAINED)}, warm_up=2)
 
 
 def produce_rate(bench: Bench, records: int, value_bytes: int, settings: dict[str, object]) -> Runs:

@@ -15,15 +15,20 @@ class Target:
     against: str = "kafka"
 
 
-def ratio_at_least(factor: float) -> Target:
-    """pylog's figure is at least `factor` times Kafka's (of speeds)."""
-    return Target(f">= {factor:g} x", lambda kafka, pylog: kafka is not None and pylog >= factor * kafka)
+def ratio_at_least(factor: float, against: str = "kafka") -> Target:
+    """pylog's figure is at least `factor` times that of `against` (of speeds)."""
+    text = f">= {factor:g} x" + _of(against)
+    return Target(text, lambda other, pylog: other is not None and pylog >= factor * other, against)
 
 
 def ratio_at_most(factor: float, against: str = "kafka") -> Target:
     """pylog's figure is at most `factor` times that of `against` (of costs)."""
-    text = f"<= {factor:g} x" + (f" {against}" if against != "kafka" else "")
+    text = f"<= {factor:g} x" + _of(against)
     return Target(text, lambda other, pylog: other is not None and pylog <= factor * other, against)
+
+
+def _of(against: str) -> str:
+    return f" {against}" if against != "kafka" else ""
 
 
 def at_most(limit: float, unit: str) -> Target:

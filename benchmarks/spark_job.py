@@ -64,6 +64,8 @@ def write(spark: SparkSession, side: str, job: dict[str, Any]) -> None:
     writer = _rows_to_write(spark, job["rows"], job["bytes"]).write.format(side).mode("append")
     if side != "ceiling":
         writer = writer.option("kafka.bootstrap.servers", job["bootstrap"]).option("topic", job["topic"])
+    elif "drain" in job:
+        writer = writer.option("drain", job["drain"])
     writer.save()
 
 

@@ -17,6 +17,7 @@ import os
 import socket
 import stat
 import sys
+from contextlib import suppress
 
 _modules = 0
 
@@ -42,10 +43,8 @@ def acknowledge() -> None:
     if option is None:
         return
     for name in os.listdir("/proc/self/fd"):
-        try:
+        with suppress(OSError):  # closed meanwhile, by another thread or since it was that of the folder
             _set_for_tcp(int(name), option)
-        except OSError:  # closed meanwhile, by another thread or since it was that of the folder
-            continue
 
 
 def _set_for_tcp(descriptor: int, option: int) -> None:
