@@ -19,7 +19,7 @@ from pylog_spark.offsets.ranges import OffsetRange
 from pylog_spark.options.read import RACK_VARIABLE
 from pylog_spark.schema import arrow_schema
 from pylog_spark.source.loss import after_loss
-from pylog_spark.spark.worker import freeze_imports
+from pylog_spark.spark.worker import acknowledge, freeze_imports
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -77,6 +77,11 @@ class RangeSource:
     wanted: RecordFilter = field(default_factory=RecordFilter)
     limit: int | None = None
     rack: str = ""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the values in a task, which then waits for the range that it is to read."""
+        self.__dict__.update(state)
+        acknowledge()
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Give the records of `partition`; none for the placeholder by which Spark says "no partitions"."""

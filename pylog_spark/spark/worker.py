@@ -7,7 +7,8 @@ processes in which Spark plans a read or write and commits a micro-batch are kep
 
 Spark's JVM sends a task its rows over a TCP connection with Nagle's algorithm: behind a piece of data that is not acknowledged it holds
 back what does not fill a segment. Linux acknowledges at once only what it can answer soon, and otherwise after 40 ms; a task that has
-not got its rows answers nothing. So a task with few rows waits 40 ms for them, unless it asks the system to acknowledge.
+not got its rows answers nothing. So a task with few rows, or one that reads, which gets its range in that way, waits 40 ms for them,
+unless it asks the system to acknowledge.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def freeze_imports() -> None:
 def acknowledge() -> None:
     """Acknowledge what the connections of this process have received, and from now on at once, until they are written to.
 
-    To be called in a task before it waits for its rows. Only Linux has that, and Spark's Unix sockets do not need it.
+    To be called in a task before it waits for its rows or its range. Only Linux has that, and Spark's Unix sockets do not need it.
     """
     option = getattr(socket, "TCP_QUICKACK", None)
     if option is None:
