@@ -13,6 +13,7 @@ from random import Random
 
 from confluent_kafka import Producer
 
+from pylog_spark.client.admin import LATEST, Admin
 from pylog_spark.testing import LocalBroker
 from tests.crash.sink_bench import DEADLINE_S, Driver, Query, kill, open_transactions, read, row
 from tests.crash.sink_driver import Plan
@@ -24,8 +25,10 @@ PARTITIONS = 3
 _MOST_BYTES = 65_536
 #: Rows that each partition gets at once.
 _FEW, _MANY = 20, 2_000
-#: A small micro-batch takes about so long from its plan to its commit.
-_BATCH_S = 0.4
+#: How many of the kills wait for rows in the sink, which are not committed then; the others come earlier.
+_WRITTEN = 0.7
+#: From its plan to its first rows, and from these to its commit, a micro-batch takes about so long.
+_PART_S = 0.1
 _READS = re.compile(r"pylog reads (on the driver|in \d+ tasks) from \S+: (.+)")
 
 
@@ -77,16 +80,25 @@ class MixedBench:
     def strike(self, victim: str, is_burst: bool) -> None:
         """Write rows, kill the victim while a micro-batch that has some of them is under way, start what was killed again, and wait
         until all is copied."""
-        begun = self.query.newest("offsets")
-        self.push(_MANY if is_burst else self._random.randint(1, _FEW))
-        until(lambda: self.query.newest("offsets") > begun, "a micro-batch is planned", DEADLINE_S)
-        # It is killed somewhere in a micro-batch, or a little later.
-        self._producer.poll(self._random.random() * _BATCH_S)
+        with Admin(self.broker.bootstrap_servers) as admin:
+            begun, ends = self.query.newest("offsets"), self._ends(admin)
+            self.push(_MANY if is_burst else self._random.randint(1, _FEW))
+            until(lambda: self.query.newest("offsets") > begun, "a micro-batch is planned", DEADLINE_S)
+            if self._random.random() < _WRITTEN:
+                until(lambda: self._ends(admin) != ends, "rows of it are written", DEADLINE_S, pause_s=0.001)
+        # Somewhere in the next part of the micro-batch, or a little later.
+        self._producer.poll(self._random.random() * _PART_S)
         self.push(self._random.randint(0, 2))
         again = self._killers[victim](self)
         self.bitten += self.query.newest("offsets") > self.query.newest("commits")
         again()
         self.catch_up()
+
+    def _ends(self, admin: Admin) -> object:
+        """Where the sink's partitions end, rows of open transactions included."""
+        return admin._client.list_offsets(
+            [("sink", number, LATEST) for number in range(PARTITIONS)], "read_uncommitted"
+        )
 
     def catch_up(self) -> None:
         """Wait until all rows are copied and committed."""
