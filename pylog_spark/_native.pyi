@@ -319,13 +319,15 @@ class RangeReader:
         timestamps: Sequence[tuple[int, int]] | None = None,
         keys: Sequence[tuple[str, Sequence[bytes | None]]] = ...,
         limit: int | None = None,
+        local_reads: bool = False,
     ) -> RangeReader:
         """`then`: further ranges (none when left out), (topic, partition, start, end, topic_id). With `follow`, the end of the last one is
         ignored and `next_batch` waits for new records.
 
         Rows are left out before they are built unless one of `timestamps`, if given, holds their timestamp ((first, last) in ms, both
         included, ascending) and each of `keys`, if given, their key: ("in", keys; None for no key), ("prefix", prefixes), ("range",
-        [low, high]) for low <= key < high, where None is no bound. `limit`: most rows in all; fetches are small at first."""
+        [low, high]) for low <= key < high, where None is no bound. `limit`: most rows in all; fetches are small at first. With `local_reads` records come from the brokers' own files where this process
+        sees them; any doubt about a file sends the rest of its range over the network."""
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def next_batch(self, timeout_ms: int) -> _Batch | None:
         """For programs that poll: a batch, or None when nothing came within `timeout_ms` or the end is reached (then `at_end`
@@ -340,7 +342,16 @@ class RangeReader:
         """Everything of that range before this offset was handed out."""
     @property
     def bytes_fetched(self) -> int:
-        """Bytes of records that came from the brokers."""
+        """Bytes of records that came from the brokers over the network."""
+    @property
+    def bytes_local(self) -> int:
+        """Bytes of records that came from the brokers' files."""
+    @property
+    def fallbacks(self) -> int:
+        """How often a file was doubtful, so that what was left of a range came over the network."""
+    @property
+    def why_not_local(self) -> str | None:
+        """Why the network was taken last: one sentence; None when files were not in question, or never doubtful."""
     @property
     def error(self) -> tuple[str, str] | None:
         """(kind, message) of the error that ended the reader. Through the Arrow stream pyarrow raises an exception of

@@ -139,6 +139,7 @@ class PylogDataSource(DataSource):
             options.wanted,
             options.limit,
             options.rack,
+            options.local_reads,
         )
 
     def _write_plan(self, schema: StructType, *, streaming: bool) -> WritePlan:

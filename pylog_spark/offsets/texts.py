@@ -147,6 +147,14 @@ def version(text: str) -> int:
     return int(text)
 
 
+def local_reads(text: str) -> bool:
+    """Whether records may come from brokers' files."""
+    word = text.strip().lower()
+    if word not in ("auto", "never"):
+        raise ValueError(f"must be auto or never, not {text!r}")
+    return word == "auto"
+
+
 def isolation(text: str) -> str:
     """Which records of transactions are read."""
     word = text.strip().lower()

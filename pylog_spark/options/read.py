@@ -91,6 +91,7 @@ class ReadOptions:
     client: Mapping[str, str]
     task_client: Mapping[str, str]
     rack: str
+    local_reads: bool
 
 
 def read_options(given: Mapping[str, str], scope: str) -> ReadOptions:
@@ -142,6 +143,7 @@ def read_options(given: Mapping[str, str], scope: str) -> ReadOptions:
         client=client,
         task_client=_of_tasks(client, values["kafkaConsumer.pollTimeoutMs"]),
         rack=rack,
+        local_reads=values["localReads"],
     )
 
 

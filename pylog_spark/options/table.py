@@ -222,6 +222,14 @@ OPTIONS: tuple[Option, ...] = (
         "",
     ),
     Option(
+        "localReads",
+        "auto or never",
+        texts.local_reads,
+        READ,
+        "Whether tasks read records from a broker's own files where they see its data directory, which they find out by a secret in it. `auto`: where that is so, and over the network everywhere else; which records are read is decided by the broker each time. `never`: over the network. The files' permissions must let the executors' user read them.",
+        "auto",
+    ),
+    Option(
         "clientRack",
         "name or env:NAME",
         texts.nonempty,

@@ -6,6 +6,7 @@ Python object is made per record.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
     from pylog_spark._native import RangeReader
 
+
+_log = logging.getLogger("pylog_spark")
 
 #: A range and the id of its topic when the range was planned, or "" when the brokers have none.
 PlannedRange = tuple[OffsetRange, str]
@@ -67,6 +70,8 @@ class RangeSource:
         Most rows of one task; None is no limit.
     rack : str
         The rack of this task, or ``env:`` and the environment variable of its process that holds it.
+    local_reads : bool
+        Whether records may come from the brokers' files, where this process sees them.
     """
 
     client: Mapping[str, str]
@@ -77,6 +82,7 @@ class RangeSource:
     wanted: RecordFilter = field(default_factory=RecordFilter)
     limit: int | None = None
     rack: str = ""
+    local_reads: bool = False
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take the values in a task, which then waits for the range that it is to read."""
@@ -99,6 +105,7 @@ class RangeSource:
                 left = self._after_loss(left[reader.range_index :], reader.next_offset, lost)
             finally:
                 reader.stop()
+                self._tell(reader)
 
     def as_planned(self, batches: Iterable[Any]) -> list[pa.RecordBatch]:
         """Give batches of the native client (``__arrow_c_array__``) in the schema that Spark expects."""
@@ -120,7 +127,19 @@ class RangeSource:
                 batch_bytes=self.batch_bytes,
                 then=[(*offsets.partition, offsets.start, offsets.end, other_id) for offsets, other_id in others],
                 limit=limit,
+                local_reads=self.local_reads,
                 **self.wanted.native(),
+            )
+
+    def _tell(self, reader: RangeReader) -> None:
+        """Say in the log of this process by which way records came, where there is more than one."""
+        if self.local_reads:
+            _log.debug(
+                "read %d bytes of records from brokers' files and %d over the network, to which %d times was gone back (%s)",
+                reader.bytes_local,
+                reader.bytes_fetched,
+                reader.fallbacks,
+                reader.why_not_local or "nothing was doubtful",
             )
 
     def _rack(self) -> str:

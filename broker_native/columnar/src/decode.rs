@@ -212,6 +212,18 @@ impl BatchDecoder {
     /// # Errors
     /// [`DecodeError`]; the rows before the broken record may have been taken, the decoder is of no more use.
     pub fn push(&mut self, view: &BatchView<'_>) -> Result<(), DecodeError> {
+        // First of all: a flipped bit in the last offset must not make a batch look like one to be skipped.
+        if self.options.check_crcs {
+            view.0.verify_crc(view.1).map_err(|cause| self.error(view.0.base_offset, cause.into()))?;
+        }
+        self.push_checked(view)
+    }
+
+    /// As [`BatchDecoder::push`], of a batch whose CRC the caller has checked.
+    ///
+    /// # Errors
+    /// Those of [`BatchDecoder::push`].
+    pub fn push_checked(&mut self, view: &BatchView<'_>) -> Result<(), DecodeError> {
         self.push_view(view).map_err(|cause| self.error(view.0.base_offset, cause))
     }
 
@@ -222,10 +234,6 @@ impl BatchDecoder {
 
     fn push_view(&mut self, view: &BatchView<'_>) -> Result<(), DecodeCause> {
         let (header, batch) = view;
-        // First of all: a flipped bit in the last offset must not make a batch look like one to be skipped.
-        if self.options.check_crcs {
-            header.verify_crc(batch)?;
-        }
         if header.last_offset_delta < 0 {
             return Err(BatchError::Malformed("the last offset is before the first").into());
         }

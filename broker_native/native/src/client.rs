@@ -161,7 +161,8 @@ impl Client {
     ) -> PyResult<(Option<Vec<NativeBatch>>, usize, usize)> {
         let ranges = ranges.into_iter().map(offset_range).collect::<Result<_, _>>()?;
         let (columns, filter) = (known_columns(&columns)?, row_filter(timestamps, keys)?);
-        let plan = ReadPlan { ranges, columns, filter, limit: None, batch_bytes, max_rows };
+        let plan =
+            ReadPlan { ranges, columns, filter, limit: None, batch_bytes, max_rows, local_reads: false };
         let read = self.with(py, |cluster| at_once::read(cluster, &plan, most_bytes))?;
         let batches = read.batches.map(|batches| batches.into_iter().map(NativeBatch).collect());
         Ok((batches, read.rows, read.bytes))

@@ -62,7 +62,7 @@ impl Shared {
 impl PyRangeReader {
     #[new]
     #[pyo3(signature = (config, topic, partition, start, end, columns, *, topic_id="", batch_bytes=1_500_000,
-        max_rows=10_000, follow=false, then=Vec::new(), timestamps=None, keys=Vec::new(), limit=None))]
+        max_rows=10_000, follow=false, then=Vec::new(), timestamps=None, keys=Vec::new(), limit=None, local_reads=false))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         config: HashMap<String, String>,
@@ -79,6 +79,7 @@ impl PyRangeReader {
         timestamps: Option<Vec<(i64, i64)>>,
         keys: Vec<KeyTest>,
         limit: Option<usize>,
+        local_reads: bool,
     ) -> PyResult<Self> {
         let columns = known_columns(&columns)?;
         let mut ranges = vec![offset_range((topic, partition, start, end, topic_id.to_owned()))?];
@@ -87,7 +88,7 @@ impl PyRangeReader {
             last.end = None;
         }
         let filter = row_filter(timestamps, keys)?;
-        let plan = ReadPlan { ranges, columns, filter, limit, batch_bytes, max_rows };
+        let plan = ReadPlan { ranges, columns, filter, limit, batch_bytes, max_rows, local_reads };
         let reader = RangeReader::new(settings(&config)?, plan).map_err(Failure::from)?;
         let stop = reader.stopper();
         let owner = Owner::current();
@@ -142,6 +143,21 @@ impl PyRangeReader {
     #[getter]
     fn bytes_fetched(&self) -> u64 {
         self.shared.reader.lock().bytes_fetched()
+    }
+
+    #[getter]
+    fn bytes_local(&self) -> u64 {
+        self.shared.reader.lock().local().bytes()
+    }
+
+    #[getter]
+    fn fallbacks(&self) -> u64 {
+        self.shared.reader.lock().local().fallbacks()
+    }
+
+    #[getter]
+    fn why_not_local(&self) -> Option<String> {
+        self.shared.reader.lock().local().reason()
     }
 
     #[getter]

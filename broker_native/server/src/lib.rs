@@ -7,7 +7,7 @@
 //! | [`authorization`] | who may do what: the table of rights, and the ACLs | `settings` |
 //! | [`network`] | accepts; one task per connection | `call`, `decide`, `dispatch`, `handlers`, `io`, `listeners`, `quotas`, `settings`, `shared`, `shutdown` |
 //! | [`dispatch`], [`handlers`], [`call`], [`rights`] | which request is handled where; one file per request; what a handler gets and gives, and what it asks about rights | `authorization`, `cluster`, `coordinators`, `decide`, `errors`, `fetch_sessions`, `io`, `listeners`, `quotas`, `share_groups`, `shared`, `state` |
-//! | [`shared`] | what all connections share | `authorization`, `cluster`, `coordinators`, `decide`, `fetch_sessions`, `io`, `metrics`, `quotas`, `security_state`, `settings`, `share_groups`, `shutdown`, `state` |
+//! | [`shared`] | what all connections share | `authorization`, `cluster`, `coordinators`, `decide`, `fetch_sessions`, `io`, `local_reads`, `metrics`, `quotas`, `security_state`, `settings`, `share_groups`, `shutdown`, `state` |
 //! | [`coordinators`], [`share_groups`] | the shell of the machines for groups, share partitions and transactions; sessions, long polls and settings of share groups | `cluster`, `errors`, `io`, `settings`, `state`, `upkeep` |
 //! | [`upkeep`] | threads and tasks that run beside the requests | `cluster`, `decide`, `listeners`, `metrics`, `settings`, `shutdown`, `state` |
 //! | [`fetch_sessions`], [`quotas`] | what each consumer reads; how much of the broker each client may use | none |
@@ -15,6 +15,7 @@
 //! | [`cluster`], [`decide`] | the other brokers, and requests to them; questions to Python | `settings`, `shutdown` |
 //! | [`io`] | frames, answers, and the bounds of both | `metrics`, `shutdown` |
 //! | [`listeners`] | what a listener is | none |
+//! | [`local_reads`] | what readers are told that see the data directory | none |
 //! | [`security_document`] | what Python hands down about users, ACLs and quotas | `quotas` |
 //! | [`security_state`] | who may log in | `security_document` |
 //! | [`settings`], [`metrics`], [`errors`], [`shutdown`] | settings; counters; error codes; stop | none |
@@ -33,6 +34,7 @@ pub mod fetch_sessions;
 pub mod handlers;
 pub mod io;
 pub mod listeners;
+pub mod local_reads;
 pub mod metrics;
 pub mod network;
 pub mod quotas;
@@ -67,6 +69,7 @@ use crate::io::room::Room;
 use crate::io::shares::Shares;
 use crate::io::slow::{PASSWORD_THREADS, Slow};
 use crate::listeners::{Listener, ListenerSpec};
+use crate::local_reads::LocalReads;
 use crate::metrics::Metrics;
 use crate::network::limits::ConnectionLimits;
 use crate::network::listener::{self, Accepting};
@@ -196,6 +199,7 @@ impl Server {
             replication: Replication::new(&settings, &cluster),
             cluster,
             security: Security::new(&settings.sasl)?,
+            local_reads: settings.local_reads_enable.then(|| LocalReads::begin(&logs)).flatten(),
             settings,
             logs: Arc::new(logs),
             clock,

@@ -12,6 +12,7 @@ use crate::io::buffers::Buffers;
 use crate::io::room::Room;
 use crate::io::shares::Shares;
 use crate::io::slow::Slow;
+use crate::local_reads::LocalReads;
 use crate::metrics::Metrics;
 use crate::quotas::Quotas;
 use crate::security_state::Security;
@@ -43,6 +44,8 @@ pub struct Shared {
     pub share_groups: ShareGroups,
     /// The data directory.
     pub logs: Arc<LogManager>,
+    /// What readers are told that may see it; `None` where they are told nothing.
+    pub local_reads: Option<LocalReads>,
     /// Time of day, and the steady clock for deadlines.
     pub clock: Arc<dyn Clock>,
     /// Who decides about topics and settings.

@@ -141,6 +141,10 @@ settings! {
         "log.cleaner.threads" INT log_cleaner_threads: usize = 1, between(0, 256);
 
         // The data directory.
+        /// Whether a reader on a machine that sees the data directory may read records from its files, as far as their
+        /// permissions allow it (docs/security.md, "Local reads"). Spark's executors do so with `localReads=auto`.
+        /// Only pylog has this setting.
+        "local.reads.enable" BOOLEAN local_reads_enable: bool = true;
         /// How often the recovery points are written to disk. Recovery after a kill begins at them.
         "log.flush.offset.checkpoint.interval.ms" INT log_flush_offset_checkpoint_interval_ms: i64 =
             /* 1 minute */ 60_000,

@@ -9,7 +9,7 @@
 use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -85,6 +85,8 @@ pub trait DiskFile: Send + Sync {
     /// Writes back and forgets cached pages, so that what is read next is what the device holds. After a failed
     /// fdatasync the kernel may show bytes as clean that never reached the device (ATC 20, "fsyncgate").
     fn drop_cache(&self) -> io::Result<()>;
+    /// The file's number in its file system, by which a name that another file took is noticed; `None` when it is simulated.
+    fn inode(&self) -> Option<u64>;
     /// For sendfile; `None` when the file is simulated.
     fn as_raw_fd(&self) -> Option<RawFd>;
 
@@ -248,6 +250,10 @@ impl DiskFile for RealFile {
         // SAFETY: as above. The answer is advice, tmpfs for one cannot follow it.
         unsafe { libc::posix_fadvise(self.0.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
         Ok(())
+    }
+
+    fn inode(&self) -> Option<u64> {
+        self.0.metadata().ok().map(|file| file.ino())
     }
 
     fn as_raw_fd(&self) -> Option<RawFd> {

@@ -101,6 +101,17 @@ pub(super) fn write_topic_id(
     replace(disk, &dir.join(names::PARTITION_METADATA), text.as_bytes(), when, at)
 }
 
+/// Puts a new nonce into the data directory, as readable as the segments beside it.
+///
+/// # Errors
+/// [`StorageError::DiskFull`], [`StorageError::Io`].
+pub(super) fn leave_nonce(disk: &dyn Disk, dir: &Path) -> Result<Uuid> {
+    let nonce = Uuid::new_v4();
+    let at = TopicPartition::new("data directory", 0);
+    replace(disk, &dir.join(names::LOCAL_READS), id_to_text(nonce).as_bytes(), SyncWhen::Later, &at)?;
+    Ok(nonce)
+}
+
 /// What the clean-stop marker says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct CleanStop {

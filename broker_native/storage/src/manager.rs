@@ -17,7 +17,7 @@ use super::clock::Clock;
 use super::config::{LogConfig, ManagerConfig};
 use super::disk::{Disk, DiskLock};
 use super::error::{Result, StorageError, TopicPartition};
-use super::identity::{claim_data_dir, leave_clean_stop, take_clean_stop};
+use super::identity::{claim_data_dir, leave_clean_stop, leave_nonce, take_clean_stop};
 use super::names;
 use super::partition_log::{PartitionLog, Role};
 use super::shared::{CrowdedListener, Shared};
@@ -110,6 +110,15 @@ impl LogManager {
     /// The data directory, absolute unless the working directory is gone.
     pub fn dir(&self) -> PathBuf {
         std::path::absolute(&self.shared.dir).unwrap_or_else(|_| self.shared.dir.to_path_buf())
+    }
+
+    /// Puts a number that nobody can guess into the file [`names::LOCAL_READS`] of the data directory: who can tell it sees the same
+    /// directory, and may read what the files' permissions allow.
+    ///
+    /// # Errors
+    /// [`StorageError::DiskFull`], [`StorageError::Io`].
+    pub fn leave_nonce(&self) -> Result<Uuid> {
+        leave_nonce(&*self.shared.disk, &self.shared.dir)
     }
 
     /// Whether the last user of the directory stopped cleanly, so that nothing is scanned.

@@ -1,4 +1,4 @@
-//! Every file name of a data directory, once. All are Apache Kafka's but `.cut`, `.aside` and the inventory.
+//! Every file name of a data directory, once. All are Apache Kafka's but `.cut`, `.aside`, the inventory and the nonce of local reads.
 use std::path::{Path, PathBuf};
 
 use super::error::{Result, StorageError, TopicPartition};
@@ -48,6 +48,8 @@ pub const META_PROPERTIES: &str = "meta.properties";
 pub const LOCK: &str = ".lock";
 /// What the logs were at the last clean stop, see `inventory`.
 pub const INVENTORY: &str = "clean-stop-inventory";
+/// What readers on the same machine prove by that they see this directory, see [`crate::LogManager::leave_nonce`].
+pub const LOCAL_READS: &str = "local-reads";
 /// There after a clean stop, until the next start.
 pub const CLEAN_SHUTDOWN: &str = ".kafka_cleanshutdown";
 

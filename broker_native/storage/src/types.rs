@@ -148,6 +148,8 @@ pub struct Offsets {
 pub struct LogSlice {
     /// The segment's file.
     pub file: Arc<dyn DiskFile>,
+    /// The base offset of its segment.
+    pub segment: i64,
     /// First byte.
     pub position: u64,
     /// Bytes; 0 when there is nothing to read yet.

@@ -5,11 +5,13 @@
 //!
 //! At most one fetch is under way; [`Fetcher::ask`] sends it before the bytes of the last answer are decoded, so that the
 //! broker and the network work meanwhile. Not for several threads.
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use uuid::Uuid;
 
+use super::local::{CHUNK_BYTES, Doubt, LocalCounters, LocalReads, LocalRun};
 use super::sources::{Source, Sources};
 use super::truncation;
 use crate::config::{Isolation, Settings, millis};
@@ -23,7 +25,9 @@ use crate::net::retry::Retry;
 use pylog_record::batches;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::FetchResponse;
-use pylog_wire::messages::fetch::{FetchPartition, FetchRequest, FetchTopic, PartitionData};
+use pylog_wire::messages::fetch::{
+    FetchPartition, FetchRequest, FetchTopic, InDirectory, PartitionData, local_reads,
+};
 
 /// How long a topic may be unknown to the only broker before that is believed.
 const UNKNOWN_TOPIC_GRACE: Duration = Duration::from_millis(1000);
@@ -43,6 +47,8 @@ pub(super) const NO_SESSION_EPOCH: i32 = -1;
 pub struct Fetched {
     /// Whole batches, the last maybe cut; the first may begin before the offset asked for.
     pub records: Bytes,
+    /// Where the batches are to be read instead.
+    pub(crate) in_file: Option<LocalRun>,
     /// Producer id and first offset of aborted transactions.
     pub aborted: Vec<(i64, i64)>,
     /// First offset that is not yet visible to consumers of this isolation level.
@@ -69,11 +75,14 @@ pub struct Fetcher {
     as_stored: bool,
     /// How long the last answer took.
     took: Duration,
+    local: LocalReads,
 }
 
 /// An answer's worth.
 enum Answer {
     Records(Fetched),
+    /// None of use, the next is asked for otherwise.
+    Again,
     /// Another replica is closer.
     ReadFrom(i32),
 }
@@ -94,6 +103,7 @@ impl Fetcher {
             unknown_since: None,
             as_stored: false,
             took: Duration::ZERO,
+            local: LocalReads::default(),
         }
     }
 
@@ -157,6 +167,27 @@ impl Fetcher {
             (self.sources, self.checked_epoch) = (Sources::default(), -1);
         }
         (self.position, self.read_epoch) = (position, -1);
+        self.local.begin_range();
+    }
+
+    /// Lets records come from the broker's files where this process sees them, and counts it there.
+    pub fn allow_local_reads(&mut self, counters: Arc<LocalCounters>) {
+        self.local.allow(counters);
+    }
+
+    /// Bytes of an answer's [`Fetched::in_file`] were read, the last of them in a batch of `epoch`.
+    pub(crate) fn read_from_file(&mut self, bytes: usize, epoch: Option<i32>) {
+        self.local.count(bytes);
+        self.read_epoch = epoch.unwrap_or(self.read_epoch);
+    }
+
+    /// A file was doubtful: the rest of the range, from `position` on, comes by the wire.
+    pub(crate) fn doubt(&mut self, doubt: Doubt, position: i64) {
+        if self.under_way.is_some() {
+            self.forget_source();
+        }
+        self.position = position;
+        self.local.doubt(doubt);
     }
 
     /// The offset that the next fetch asks for.
@@ -270,6 +301,7 @@ impl Fetcher {
                     self.unknown_since = None;
                     return Ok(fetched);
                 }
+                Ok(Answer::Again) => {}
                 Ok(Answer::ReadFrom(node)) => self.turn_to_replica(node)?,
                 Err(error) => return Err(self.blamed(error)),
             }
@@ -372,7 +404,10 @@ impl Fetcher {
 
     fn send(&mut self) -> Result<()> {
         let Some(source) = &self.source else { return Ok(()) };
-        let (request, address) = (self.request(source), source.address.clone());
+        let says =
+            if self.as_stored { local_reads::NO } else { self.local.may_say(source, &self.topic_partition) };
+        let (request, address) = (self.request(source, says), source.address.clone());
+        self.local.said(says);
         let connection = self.cluster.connection(&address)?;
         let mut version = connection.versions().pick::<FetchRequest>(connection.broker())?;
         if self.topic_partition.topic_id.is_nil() {
@@ -388,16 +423,21 @@ impl Fetcher {
         Ok(())
     }
 
-    fn request(&self, source: &Source) -> FetchRequest {
+    fn request(&self, source: &Source, says: i8) -> FetchRequest {
         let settings = self.cluster.settings();
         let isolation = if self.as_stored { Isolation::ReadUncommitted } else { settings.isolation_level };
         let bytes = |value: i64| i32::try_from(value).unwrap_or(i32::MAX);
         // A long poll must end before the socket's time-out.
         let wait = settings.fetch_max_wait_ms.min(settings.request_timeout_ms / 2);
+        let named = says == local_reads::SEES && !settings.is_given("max.partition.fetch.bytes");
         let partition = FetchPartition {
             partition: self.topic_partition.partition,
             fetch_offset: self.position,
-            partition_max_bytes: bytes(self.max_bytes),
+            partition_max_bytes: bytes(if named && self.max_bytes >= QUICK_FETCH_BYTES {
+                CHUNK_BYTES
+            } else {
+                self.max_bytes
+            }),
             current_leader_epoch: source.leader_epoch,
             last_fetched_epoch: -1,
             log_start_offset: -1,
@@ -420,6 +460,7 @@ impl Fetcher {
             session_epoch: NO_SESSION_EPOCH,
             topics: vec![topic],
             rack_id: if rack { settings.client_rack.clone() } else { String::new() },
+            local_reads: says,
             ..Default::default()
         }
     }
@@ -443,7 +484,7 @@ impl Fetcher {
             ErrorCode::None if data.preferred_read_replica >= 0 && source.leads() => {
                 Ok(Answer::ReadFrom(data.preferred_read_replica))
             }
-            ErrorCode::None => Ok(Answer::Records(self.fetched(data))),
+            ErrorCode::None => Ok(self.fetched(data, &source, &answer.in_directory)),
             error => {
                 self.cluster.distrust_metadata();
                 self.take_hint(&answer, &data);
@@ -467,17 +508,25 @@ impl Fetcher {
         }
     }
 
-    fn fetched(&self, data: PartitionData) -> Fetched {
+    fn fetched(&mut self, data: PartitionData, source: &Source, place: &InDirectory) -> Answer {
+        let in_file = match self.local.take(source, &self.topic_partition, self.position, place) {
+            Ok(in_file) => in_file,
+            Err(doubt) => {
+                self.local.doubt(doubt);
+                return Answer::Again;
+            }
+        };
         let committed = self.cluster.settings().isolation_level == Isolation::ReadCommitted;
         let aborted = data.aborted_transactions.unwrap_or_default();
-        Fetched {
+        Answer::Records(Fetched {
+            in_file,
             records: data.records.unwrap_or_default(),
             aborted: aborted
                 .into_iter()
                 .map(|transaction| (transaction.producer_id, transaction.first_offset))
                 .collect(),
             visible_end: if committed { data.last_stable_offset } else { data.high_watermark },
-        }
+        })
     }
 
     fn fetch_error(&mut self, error: ErrorCode, source: &Source) -> ClientError {

@@ -29,6 +29,8 @@ pub struct ReadPlan {
     pub batch_bytes: usize,
     /// An Arrow batch has at most this many rows.
     pub max_rows: usize,
+    /// Whether records may come from the broker's files, where this process sees them ([`super::local`]).
+    pub local_reads: bool,
 }
 
 /// A batch and the offset that follows it.

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError};
 
 use super::fetcher::{Fetched, Fetcher};
+use super::local::{LocalCounters, LocalRun, Piece};
 use super::plan::{DecodedBatch, OffsetRange, RangeOutput, ReadPlan};
 use super::standstill::Standstill;
 use crate::config::Settings;
@@ -37,6 +38,7 @@ pub(crate) struct Pump {
     stop: Stop,
     sender: SyncSender<RangeOutput>,
     bytes_fetched: Arc<AtomicU64>,
+    piece: Piece,
 }
 
 impl Pump {
@@ -46,6 +48,7 @@ impl Pump {
         stop: Stop,
         sender: SyncSender<RangeOutput>,
         bytes_fetched: Arc<AtomicU64>,
+        local: Arc<LocalCounters>,
     ) -> Result<Self> {
         let settings = cluster.settings();
         let options = decode_options(&plan, settings);
@@ -55,6 +58,9 @@ impl Pump {
         };
         let decoder = decoder(&plan, first, options, rows_left);
         let mut fetcher = Fetcher::new(cluster, first.topic_partition.clone(), first.start);
+        if plan.local_reads {
+            fetcher.allow_local_reads(local);
+        }
         let in_pieces = plan.ranges.windows(2).any(|pair| match pair {
             [range, next] => range.topic_partition.has_name_of(&next.topic_partition),
             _ => false,
@@ -75,6 +81,7 @@ impl Pump {
             stop,
             sender,
             bytes_fetched,
+            piece: Piece::default(),
             plan,
         })
     }
@@ -139,7 +146,7 @@ impl Pump {
             }
             if self.decoder.next_offset() > before {
                 standstill.end();
-            } else {
+            } else if fetched.in_file.is_none() {
                 let end = (!self.follow).then_some(self.end);
                 if let Some(behind) = standstill.look(&mut self.fetcher, &fetched, end)? {
                     self.decoder.pass(behind);
@@ -176,16 +183,56 @@ impl Pump {
     /// Decodes an answer and hands full batches on; false when the consumer is gone.
     fn decode(&mut self, fetched: &Fetched) -> Result<bool> {
         self.decoder.add_aborted(fetched.aborted.iter().copied());
+        if let Some(run) = &fetched.in_file {
+            return self.decode_file(run.clone());
+        }
         for view in batches(&fetched.records) {
             let view = view.map_err(|error| self.corrupt(&error.to_string()))?;
             self.decoder.push(&view).map_err(|error| damaged(&error))?;
-            while let Some(batch) = self.decoder.next_batch() {
-                let next_offset = self.decoder.resume_offset();
-                if !self.hand_over(DecodedBatch { batch: Some(batch), next_offset, last: false }) {
+            if !self.hand_full_over() {
+                return Ok(false);
+            }
+        }
+        self.flush_follower()
+    }
+
+    /// The same for batches in a file. A doubt sends the reader back to the wire, from where the last good batch ended.
+    fn decode_file(&mut self, mut run: LocalRun) -> Result<bool> {
+        let mut piece = std::mem::take(&mut self.piece);
+        while !self.decoder.at_end() {
+            match run.next_piece(&mut piece) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(doubt) => {
+                    self.kept = None;
+                    self.fetcher.doubt(doubt, self.decoder.next_offset());
+                    break;
+                }
+            }
+            for view in batches(piece.bytes()).map_while(std::result::Result::ok) {
+                self.decoder.push_checked(&view).map_err(|error| damaged(&error))?;
+                if !self.hand_full_over() {
                     return Ok(false);
                 }
             }
+            self.fetcher.read_from_file(piece.bytes().len(), run.batch_epoch());
         }
+        self.piece = piece;
+        self.flush_follower()
+    }
+
+    /// Hands full batches on; false when the consumer is gone.
+    fn hand_full_over(&mut self) -> bool {
+        while let Some(batch) = self.decoder.next_batch() {
+            let next_offset = self.decoder.resume_offset();
+            if !self.hand_over(DecodedBatch { batch: Some(batch), next_offset, last: false }) {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn flush_follower(&mut self) -> Result<bool> {
         // A consumer that polls wants what is there now rather than a full batch.
         if self.follow { self.flush() } else { Ok(true) }
     }
@@ -245,8 +292,12 @@ pub(super) fn damaged(error: &DecodeError) -> ClientError {
     ClientError::fatal(kind::CORRUPT_BATCH, error.to_string())
 }
 
-/// The offset after the last whole batch of an answer and that batch's epoch, found by its headers alone.
+/// The offset after the last whole batch of an answer and that batch's epoch, found by its headers alone; of batches in a file the
+/// broker said the offset, and the epoch is not known yet.
 fn next_position(fetched: &Fetched, before: i64) -> (i64, Option<i32>) {
+    if let Some(run) = &fetched.in_file {
+        return (run.end_offset(), None);
+    }
     let last = batches(&fetched.records).map_while(std::result::Result::ok).last();
     last.map_or((before, None), |(header, _)| {
         (header.last_offset().saturating_add(1).max(before), Some(header.partition_leader_epoch))

@@ -12,6 +12,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use super::local::LocalCounters;
 use super::plan::{OffsetRange, RangeOutput, ReadPlan};
 use super::pump::Pump;
 use crate::config::Settings;
@@ -36,6 +37,7 @@ pub struct RangeReader {
     at_end: bool,
     failed: bool,
     bytes_fetched: Arc<AtomicU64>,
+    local: Arc<LocalCounters>,
 }
 
 #[derive(Debug)]
@@ -72,6 +74,7 @@ impl RangeReader {
             at_end,
             failed: false,
             bytes_fetched: Arc::default(),
+            local: Arc::default(),
         })
     }
 
@@ -95,9 +98,14 @@ impl RangeReader {
         self.next_offset
     }
 
-    /// Bytes of records that came from the brokers.
+    /// Bytes of records that came from the brokers, over the network.
     pub fn bytes_fetched(&self) -> u64 {
         self.bytes_fetched.load(Ordering::Relaxed)
+    }
+
+    /// What came from the brokers' files.
+    pub fn local(&self) -> &LocalCounters {
+        &self.local
     }
 
     /// The next batch; `None` at the end, or when nothing came within `time`.
@@ -165,8 +173,8 @@ impl RangeReader {
     fn start(&self) -> Result<Running> {
         let cluster = Cluster::new(self.settings.clone(), self.stop.clone())?;
         let (sender, batches) = sync_channel(QUEUED_BATCHES);
-        let counter = self.bytes_fetched.clone();
-        let pump = Pump::new(cluster, self.plan.clone(), self.stop.clone(), sender, counter)?;
+        let (fetched, local) = (self.bytes_fetched.clone(), self.local.clone());
+        let pump = Pump::new(cluster, self.plan.clone(), self.stop.clone(), sender, fetched, local)?;
         let thread = std::thread::Builder::new().name("pylog-reader".to_owned()).spawn(move || pump.run());
         let thread = thread.map_err(|error| {
             ClientError::fatal(kind::PROTOCOL, format!("could not start a reader thread: {error}"))

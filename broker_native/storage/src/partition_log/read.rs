@@ -95,7 +95,8 @@ impl PartitionLog {
             let hint = Hint { offset: next_offset, segment_id: segment.id, position };
             self.view.note_read(from, hint);
         }
-        LogSlice { file, position, len, next_offset, offsets: view.offsets(), aborted: Vec::new() }
+        let (offsets, aborted) = (view.offsets(), Vec::new());
+        LogSlice { file, segment: segment.base_offset, position, len, next_offset, offsets, aborted }
     }
 
     fn nothing(&self, view: &View, offset: i64) -> Result<LogSlice> {
@@ -104,7 +105,8 @@ impl PartitionLog {
         };
         let file = active.file().map_err(|error| error.of(&self.at))?;
         let offsets = view.offsets();
-        Ok(LogSlice { file, position: 0, len: 0, next_offset: offset, offsets, aborted: Vec::new() })
+        let (segment, aborted) = (active.base_offset, Vec::new());
+        Ok(LogSlice { file, segment, position: 0, len: 0, next_offset: offset, offsets, aborted })
     }
 
     /// The batch boundary that a reader from `offset` on may not pass.

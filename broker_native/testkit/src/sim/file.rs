@@ -120,6 +120,10 @@ impl DiskFile for SimFile {
         Ok(())
     }
 
+    fn inode(&self) -> Option<u64> {
+        None
+    }
+
     fn as_raw_fd(&self) -> Option<RawFd> {
         None
     }

@@ -1,9 +1,23 @@
 //! Fetch (1): record batches from an offset on.
+//!
+//! Tags 10000 are pylog's own: where the records of an answer lie, for a reader that has the broker's disk at hand. Kafka numbers its
+//! tags from 0 on, a few a year, so that none of them will meet these; who does not know a tag passes over it (KIP-482), and a
+//! broker answers with it only to who sent it.
 use bytes::Bytes;
 use uuid::Uuid;
 
 use super::hex;
 use crate::schema::messages;
+
+/// What a request says in `local_reads`.
+pub mod local_reads {
+    /// Nothing, as every client of Kafka's does.
+    pub const NO: i8 = 0;
+    /// The answer is to have the records, and to say where the data directory is.
+    pub const ASK: i8 = 1;
+    /// The reader sees the data directory: the answer is to say where the records lie, instead of having them.
+    pub const SEES: i8 = 2;
+}
 
 messages! {
     /// Offsets to read from, by topic and partition, and how long to wait for data.
@@ -22,6 +36,8 @@ messages! {
         topics: Vec<FetchTopic> [0+],
         forgotten_topics_data: Vec<ForgottenTopic> [7+],
         rack_id: String [11+],
+        /// See [`local_reads`].
+        local_reads: i8 [12+ tag 10000],
     }
 
     /// A follower's identity.
@@ -64,6 +80,24 @@ messages! {
         session_id: i32 [7+],
         responses: Vec<FetchableTopicResponse> [0+],
         node_endpoints: Vec<NodeEndpoint> [16+ tag 0],
+        /// To a request with `local_reads`.
+        in_directory: InDirectory [12+ tag 10000],
+    }
+
+    /// Where the broker's data directory is, and the part of a segment there that has the records of the answer's only partition.
+    InDirectory {
+        /// Absolute; empty when this broker lets nobody read its files.
+        directory: String [12+],
+        /// What the directory's file of that name holds since the broker's start.
+        nonce: Uuid [12+],
+        /// The first offset of the segment, after which its files are named; -1 when the answer has the records itself.
+        segment: i64 [12+] = -1,
+        /// The number of its `.log` in the file system: another file may have the name meanwhile.
+        inode: i64 [12+],
+        position: i64 [12+],
+        size: i32 [12+],
+        /// One past the last record of these bytes.
+        next_offset: i64 [12+],
     }
 
     /// The partitions of a topic.

@@ -19,7 +19,7 @@ fn theirs_alone(message: &str) -> &'static [&'static str] {
 }
 
 /// Fields of versions that are newer than the crate, by the message: of KIP-1206, 1222, 1226, 1228, 1242, 1319 and of
-/// Kafka 4.4's DeleteGroups.
+/// Kafka 4.4's DeleteGroups; and what is pylog's own.
 fn ours_alone(message: &str) -> &'static [&'static str] {
     match message {
         "WriteTxnMarkersRequest" => &["transaction_version"],
@@ -31,6 +31,8 @@ fn ours_alone(message: &str) -> &'static [&'static str] {
         "ApiVersionsRequest" => &["cluster_id", "node_id"],
         "TxnOffsetCommitRequest" | "TxnOffsetCommitResponse" => &["topic_id"],
         "DeleteGroupsResponse" => &["error_message"],
+        "FetchRequest" => &["local_reads"],
+        "FetchResponse" => &["in_directory"],
         _ => &[],
     }
 }

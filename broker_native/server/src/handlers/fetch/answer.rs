@@ -9,7 +9,9 @@ use crate::io::response_queue::{Answer, Part};
 use crate::quotas::table::Quota;
 use pylog_storage::LogSlice;
 use pylog_wire::messages::FetchResponse;
-use pylog_wire::messages::fetch::{FetchableTopicResponse, LeaderIdAndEpoch, NodeEndpoint, PartitionData};
+use pylog_wire::messages::fetch::{
+    FetchableTopicResponse, InDirectory, LeaderIdAndEpoch, NodeEndpoint, PartitionData, local_reads,
+};
 use pylog_wire::{Chunk, ErrorCode, message};
 
 /// Runs up to this size are copied into the answer, which then leaves in one write.
@@ -38,12 +40,14 @@ pub fn reply(
         keep(&mut slices, sent);
         keep(&mut topics, sent);
     }
+    let in_directory = in_directory(call, wanted, plan, &mut slices);
     let lengths: Vec<_> = slices.iter().map(|slice| slice.as_ref().map(|slice| slice.len)).collect();
     let response = FetchResponse {
         throttle_time_ms: i32::try_from(wanted.throttle.as_millis()).unwrap_or(i32::MAX),
         session_id: outcome.id,
         node_endpoints: endpoints(call, &partitions),
         responses: by_topic(&topics, partitions),
+        in_directory,
         ..Default::default()
     };
     let encoded = message::response_frame_around(&response, call.version, call.correlation_id, lengths);
@@ -51,6 +55,27 @@ pub fn reply(
         Ok(chunks) => with_records(chunks, slices),
         Err(error) => Reply::Close(format!("its answer could not be written: {error}")),
     }
+}
+
+/// Where the data directory is, for who asks; for a reader that sees it, where the records lie that its only partition would have in
+/// the answer.
+fn in_directory(
+    call: &Call,
+    wanted: &WantedPartitions,
+    plan: &SessionPlan,
+    slices: &mut [Option<LogSlice>],
+) -> InDirectory {
+    let asks = wanted.local_reads != local_reads::NO && matches!(plan, SessionPlan::Sessionless);
+    let Some(here) = call.shared.local_reads.as_ref().filter(|_| asks && !wanted.reader.is_replica()) else {
+        return InDirectory::default();
+    };
+    if let ([only], local_reads::SEES) = (slices, wanted.local_reads) {
+        if let Some(place) = only.as_ref().and_then(|slice| here.of(slice)) {
+            *only = None;
+            return place;
+        }
+    }
+    here.place()
 }
 
 /// How long the consumer must wait for these bytes because of quotas; followers have none.

@@ -36,6 +36,8 @@ pub struct WantedPartitions {
     pub throttle: Duration,
     /// Who sent the request.
     pub reader: FetchReader,
+    /// What it says about the data directory, see `pylog_wire::messages::fetch::local_reads`.
+    pub local_reads: i8,
     /// Versions of the image in which the partitions were looked up, and of the rights.
     version: (u64, u64),
     min_bytes: usize,
@@ -72,6 +74,7 @@ impl WantedPartitions {
             found,
             asked,
             reader,
+            local_reads: request.local_reads,
             version,
             max_wait: Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0)),
             throttle: Duration::ZERO,

@@ -136,6 +136,10 @@ impl DiskFile for MinedFile {
         self.file.drop_cache()
     }
 
+    fn inode(&self) -> Option<u64> {
+        self.file.inode()
+    }
+
     fn as_raw_fd(&self) -> Option<RawFd> {
         self.file.as_raw_fd()
     }
