@@ -114,7 +114,7 @@ def round_trip(bench: Bench, percentile: float) -> Runs:
     return bench.take_turns({side: partial(once, side) for side in bench.sides})
 
 
-def spark_read(bench: Bench, records: int, value_bytes: int, columns: str) -> Runs:
+def spark_read(bench: Bench, records: int, value_bytes: int, columns: str, local_reads: str = "never") -> Runs:
     records = bench.records(records)
 
     def once(side: str) -> float:
@@ -122,6 +122,8 @@ def spark_read(bench: Bench, records: int, value_bytes: int, columns: str) -> Ru
         if side != "ceiling":
             job |= {"bootstrap": bench.broker(side).bootstrap_servers}
             job |= {"topic": bench.loaded_topic(side, records, value_bytes)}
+        if side == "pylog":
+            job |= {"options": {"localReads": local_reads}}
         return records / _MILLION / bench.spark(side).run(**job)
 
     return bench.take_turns({side: partial(once, side) for side in (*bench.sides, "ceiling")}, warm_up=2)

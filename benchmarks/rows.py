@@ -97,6 +97,15 @@ _SPARK_ROWS = (
         partial(measures.spark_read, records=4_000_000, value_bytes=100, columns="value")),
     Row("read-1kb", "Spark batch read 1 kB, all columns", "M rows/s", True, ratio_at_least(3.0),
         partial(measures.spark_read, records=1_000_000, value_bytes=1_000, columns="all")),
+    *(
+        Row(f"{key}-local", f"  {what}, from the broker's files", "M rows/s", True, ratio_at_least(0.95, "ceiling"),
+            partial(measures.spark_read, records=records, value_bytes=size, columns=columns, local_reads="auto"))
+        for key, what, records, size, columns in (
+            ("read-100b", "100 B, all columns", 4_000_000, 100, "all"),
+            ("read-100b-value", "100 B, value only", 4_000_000, 100, "value"),
+            ("read-1kb", "1 kB, all columns", 1_000_000, 1_000, "all"),
+        )
+    ),
     Row("write-100b", "Spark batch write 100 B", "M rows/s", True, ratio_at_least(2.8),
         partial(measures.spark_write, records=3_000_000, value_bytes=100, beside="ceiling")),
     Row("write-100b-drained", "  the same bytes to a process that drops them", "M rows/s", True, ratio_at_least(0.8, measures.DRAINED),

@@ -37,9 +37,11 @@ impl LocalReads {
 
     /// Where the bytes of `slice` lie; `None` when no name leads there.
     pub fn of(&self, slice: &LogSlice) -> Option<InDirectory> {
+        let file = slice.file.identity()?;
         Some(InDirectory {
             segment: slice.segment,
-            inode: i64::try_from(slice.file.inode()?).ok()?,
+            inode: i64::try_from(file.inode).ok()?,
+            made_ns: file.made_ns,
             position: i64::try_from(slice.position).ok()?,
             size: i32::try_from(slice.len).ok()?,
             next_offset: slice.next_offset,

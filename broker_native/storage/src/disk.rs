@@ -64,6 +64,15 @@ pub trait Disk: Send + Sync + 'static {
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn DiskLock>>>;
 }
 
+/// What makes a file another one than all before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileIdentity {
+    /// Its number in its file system, which is given again when the file is gone.
+    pub inode: u64,
+    /// When it was made, in nanoseconds since the epoch.
+    pub made_ns: i64,
+}
+
 /// One open file. Positions and lengths are bytes.
 pub trait DiskFile: Send + Sync {
     /// Writes all of `bytes`; after an error any part of them may be there.
@@ -85,8 +94,8 @@ pub trait DiskFile: Send + Sync {
     /// Writes back and forgets cached pages, so that what is read next is what the device holds. After a failed
     /// fdatasync the kernel may show bytes as clean that never reached the device (ATC 20, "fsyncgate").
     fn drop_cache(&self) -> io::Result<()>;
-    /// The file's number in its file system, by which a name that another file took is noticed; `None` when it is simulated.
-    fn inode(&self) -> Option<u64>;
+    /// By what a name that another file took is noticed; `None` when the file is simulated, or its file system does not say it.
+    fn identity(&self) -> Option<FileIdentity>;
     /// For sendfile; `None` when the file is simulated.
     fn as_raw_fd(&self) -> Option<RawFd>;
 
@@ -252,8 +261,10 @@ impl DiskFile for RealFile {
         Ok(())
     }
 
-    fn inode(&self) -> Option<u64> {
-        self.0.metadata().ok().map(|file| file.ino())
+    fn identity(&self) -> Option<FileIdentity> {
+        let file = self.0.metadata().ok()?;
+        let made = file.created().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
+        Some(FileIdentity { inode: file.ino(), made_ns: i64::try_from(made.as_nanos()).ok()? })
     }
 
     fn as_raw_fd(&self) -> Option<RawFd> {

@@ -202,7 +202,10 @@ impl Pump {
         while !self.decoder.at_end() {
             match run.next_piece(&mut piece) {
                 Ok(true) => {}
-                Ok(false) => break,
+                Ok(false) => {
+                    self.decoder.pass(run.end_offset());
+                    break;
+                }
                 Err(doubt) => {
                     self.kept = None;
                     self.fetcher.doubt(doubt, self.decoder.next_offset());

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use super::fault::Fault;
 use super::inode::{Inode, Pending};
 use super::state::State;
-use pylog_storage::disk::{DiskFile, DiskLock};
+use pylog_storage::disk::{DiskFile, DiskLock, FileIdentity};
 
 pub(super) struct SimLock {
     pub disk: Arc<Mutex<State>>,
@@ -120,7 +120,7 @@ impl DiskFile for SimFile {
         Ok(())
     }
 
-    fn inode(&self) -> Option<u64> {
+    fn identity(&self) -> Option<FileIdentity> {
         None
     }
 

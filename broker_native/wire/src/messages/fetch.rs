@@ -92,11 +92,13 @@ messages! {
         nonce: Uuid [12+],
         /// The first offset of the segment, after which its files are named; -1 when the answer has the records itself.
         segment: i64 [12+] = -1,
-        /// The number of its `.log` in the file system: another file may have the name meanwhile.
+        /// The number of its `.log` in the file system, and when that was made, in nanoseconds since the epoch: another file may have
+        /// the name meanwhile, and even the number.
         inode: i64 [12+],
+        made_ns: i64 [12+],
         position: i64 [12+],
         size: i32 [12+],
-        /// One past the last record of these bytes.
+        /// Nothing is stored between the last record of these bytes and this offset.
         next_offset: i64 [12+],
     }
 

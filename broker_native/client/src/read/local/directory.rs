@@ -6,6 +6,7 @@ use std::io::{ErrorKind, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
+use std::time::UNIX_EPOCH;
 
 use rustix::fs::{Advice, CWD, Mode, OFlags, fadvise, openat};
 use uuid::Uuid;
@@ -34,8 +35,8 @@ pub(super) struct DataDirectory {
 struct PartitionDirectory {
     of: TopicPartition,
     handle: OwnedFd,
-    /// The segment that was read last, by base offset and number.
-    segment: Option<(i64, i64, Arc<File>)>,
+    /// The segment that was read last, by base offset, number and when it was made.
+    segment: Option<((i64, i64, i64), Arc<File>)>,
 }
 
 impl DataDirectory {
@@ -95,22 +96,20 @@ impl PartitionDirectory {
     }
 
     fn segment(&mut self, place: &InDirectory) -> Result<Arc<File>, Doubt> {
-        if let Some((base_offset, inode, file)) = &self.segment {
-            if (*base_offset, *inode) == (place.segment, place.inode) {
-                return Ok(Arc::clone(file));
-            }
+        let named = (place.segment, place.inode, place.made_ns);
+        if let Some((_, file)) = self.segment.as_ref().filter(|(held, _)| *held == named) {
+            return Ok(Arc::clone(file));
         }
         let name = format!("{:020}.log", place.segment);
         let shown = || format!("{}/{name}", self.of);
         let file = regular_file(&self.handle, &name).map_err(|cause| of_file(&shown(), &cause))?;
-        let number = file.metadata().map_err(|cause| of_file(&shown(), &cause))?.ino();
-        if i64::try_from(number) != Ok(place.inode) {
+        if identity(&file).map_err(|cause| of_file(&shown(), &cause))? != (place.inode, place.made_ns) {
             return Err(Doubt::passing(format!("the file {} was replaced", shown())));
         }
         // Advice: without it the kernel reads ahead less far.
         let _ = fadvise(&file, 0, None, Advice::Sequential);
         let file = Arc::new(file);
-        self.segment = Some((place.segment, place.inode, Arc::clone(&file)));
+        self.segment = Some((named, Arc::clone(&file)));
         Ok(file)
     }
 }
@@ -124,6 +123,14 @@ fn of_file(name: &str, cause: &std::io::Error) -> Doubt {
         ErrorKind::PermissionDenied => Doubt::lasting(reason),
         _ => Doubt::passing(reason),
     }
+}
+
+/// The number of a file and when it was made, in nanoseconds, as its broker reads them (`FileIdentity`).
+fn identity(file: &File) -> std::io::Result<(i64, i64)> {
+    let file = file.metadata()?;
+    let made = file.created()?.duration_since(UNIX_EPOCH).map_err(std::io::Error::other)?;
+    let made_ns = i64::try_from(made.as_nanos()).map_err(std::io::Error::other)?;
+    Ok((i64::try_from(file.ino()).map_err(std::io::Error::other)?, made_ns))
 }
 
 /// A link is not followed, and opening a pipe would block.

@@ -12,9 +12,8 @@
 //! Each answer names the part of a file that a fetch by the wire would have sent: whoever answers has decided by rights, leadership, the
 //! high watermark or the last stable offset, and the log's start. What happens to the files afterwards cannot change these bytes: no byte
 //! of a segment is ever written anew (`storage/partition_log/truncate`), so that they are there, or cut off, or the name is another
-//! file's. A file that is another one has another number; should the file system have given the number again, the batches of the
-//! other file would have to have the same offsets, and an epoch that is not newer than the leader's who answered: then they are the same
-//! records. A cut file ends too early. Each batch is checked by its CRC. Whatever is not so is a [`Doubt`]: the wire is asked from
+//! file's. Another file has another number, or was made at another time. A cut file ends too early. Each batch is checked: its CRC, its
+//! offsets, and its epoch, which must not be newer than that of the leader who answered. Whatever is not so is a [`Doubt`]: the wire is asked from
 //! there on, to the end of the range.
 //!
 //! Files are read by `pread`, never mapped: one that is cut meanwhile ends, and raises no signal. What the broker names is no path but
@@ -23,6 +22,8 @@ mod counters;
 mod directory;
 mod known;
 mod run;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 use std::time::Instant;

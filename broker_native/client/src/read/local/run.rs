@@ -40,7 +40,7 @@ pub(crate) struct LocalRun {
     file: Arc<File>,
     position: u64,
     left: usize,
-    /// One past the last record, as the broker said.
+    /// Where the next answer goes on: one past the last record, or behind a gap that compaction left.
     end_offset: i64,
     /// One past the last record so far; at first what was asked for.
     offset: i64,
@@ -62,7 +62,7 @@ impl LocalRun {
         Ok(Self { file, position, left, end_offset, offset, begun: false, leader_epoch, batch_epoch: None })
     }
 
-    /// One past its last record.
+    /// Nothing is stored between its last record and this offset.
     pub fn end_offset(&self) -> i64 {
         self.end_offset
     }
@@ -95,9 +95,6 @@ impl LocalRun {
         piece.len = whole;
         self.position += whole as u64;
         self.left = self.left.saturating_sub(whole);
-        if self.left == 0 && self.offset != self.end_offset {
-            return Err(self.odd("its last batch is not the one that the broker named"));
-        }
         Ok(true)
     }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use pylog_server::call::{Later, Reply, poll_reply};
 use pylog_server::settings::Settings;
-use pylog_storage::disk::{DirEntry, DiskFile, DiskLock, OpenMode};
+use pylog_storage::disk::{DirEntry, DiskFile, DiskLock, FileIdentity, OpenMode};
 use pylog_storage::{Disk, Durability, RealDisk};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::create_topics::CreatableTopic;
@@ -136,8 +136,8 @@ impl DiskFile for MinedFile {
         self.file.drop_cache()
     }
 
-    fn inode(&self) -> Option<u64> {
-        self.file.inode()
+    fn identity(&self) -> Option<FileIdentity> {
+        self.file.identity()
     }
 
     fn as_raw_fd(&self) -> Option<RawFd> {
