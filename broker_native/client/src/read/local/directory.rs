@@ -11,7 +11,7 @@ use std::time::UNIX_EPOCH;
 use rustix::fs::{Advice, CWD, Mode, OFlags, fadvise, openat};
 use uuid::Uuid;
 
-use super::Doubt;
+use super::doubt::Doubt;
 use crate::metadata::topic_id;
 use crate::metadata::topic_partition::TopicPartition;
 use pylog_wire::messages::fetch::InDirectory;

@@ -5,6 +5,7 @@
 //! | here | what a fetch says about it, what becomes of the answer, when the wire is taken again |
 //! | `known` | which brokers' directories this process sees, as far as it found out |
 //! | `directory` | the proof, and the files below: opened by name, checked by id and by number |
+//! | `doubt` | why not |
 //! | `run` | the bytes of one answer, piece by piece, each batch checked |
 //! | `counters` | how often which way was taken |
 //!
@@ -20,6 +21,7 @@
 //! the directory's: files below it are opened by names that are made here, no link is followed and nothing but a regular file read.
 mod counters;
 mod directory;
+mod doubt;
 mod known;
 mod run;
 #[cfg(test)]
@@ -30,6 +32,7 @@ use std::time::Instant;
 
 pub use self::counters::LocalCounters;
 use self::directory::DataDirectory;
+pub(crate) use self::doubt::Doubt;
 use self::known::Sight;
 pub(crate) use self::run::{LocalRun, Piece};
 use super::sources::Source;
@@ -39,26 +42,6 @@ use pylog_wire::messages::fetch::{InDirectory, local_reads};
 
 /// How many bytes one answer may name, unless `max.partition.fetch.bytes` is set. Nothing of that size is held: see [`Piece`].
 pub(crate) const CHUNK_BYTES: i64 = /* 16 MiB */ 16 << 20;
-
-/// Why the wire is taken although the directory was seen: one sentence, for the log.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Doubt {
-    pub reason: String,
-    /// Whether it will be the same for every answer of this broker.
-    pub lasts: bool,
-}
-
-impl Doubt {
-    /// One that may pass: a file was removed, cut or replaced meanwhile.
-    pub fn passing(reason: impl Into<String>) -> Self {
-        Self { reason: reason.into(), lasts: false }
-    }
-
-    /// One that will be there again.
-    pub fn lasting(reason: impl Into<String>) -> Self {
-        Self { reason: reason.into(), lasts: true }
-    }
-}
 
 /// What a fetcher knows about the files of the brokers it reads from.
 #[derive(Debug, Default)]

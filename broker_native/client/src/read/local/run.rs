@@ -4,7 +4,7 @@ use std::io::{Error, ErrorKind};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-use super::Doubt;
+use super::doubt::Doubt;
 use pylog_record::batches;
 use pylog_record::header::BatchHeader;
 use pylog_wire::messages::fetch::InDirectory;
