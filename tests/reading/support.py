@@ -88,4 +88,4 @@ def fetched(topic: Topic, monkeypatch: pytest.MonkeyPatch, made: Any = None, **o
 
     with monkeypatch.context() as patch:
         patch.setattr(native, "RangeReader", Counting)
-        return values(topic, made, **options), sum(sent)
+        return values(topic, made, localReads="never", **options), sum(sent)
