@@ -158,7 +158,8 @@ def _spark_write(bench: Bench, records: int, value_bytes: int) -> Runs:
         finally:
             delete_topic(servers, topic)
 
-    return bench.take_turns({side: partial(once, side) for side in (*bench.sides, "ceiling", DRAINED)}, warm_up=2)
+    sides = (*bench.sides, "ceiling", DRAINED)
+    return bench.take_turns({side: partial(once, side) for side in sides}, warm_up=2, fills_memory=True)
 
 
 def produce_rate(bench: Bench, records: int, value_bytes: int, settings: dict[str, object]) -> Runs:

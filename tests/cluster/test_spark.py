@@ -261,7 +261,8 @@ def test_records_come_from_the_replica_in_the_rack_of_the_task(
     spark: Any, cluster: LocalCluster, filled: str, rack: str | None, served_by: int | None
 ) -> None:
     before = [written_bytes(broker) for broker in cluster.brokers]
-    options = {} if rack is None else {"clientRack": rack}
+    # Over the network, as on machines of their own.
+    options = {"localReads": "never"} | ({} if rack is None else {"clientRack": rack})
     assert reading(spark, cluster, filled, **options).count() == 50_000
     sent = {number: written_bytes(broker) - before[number - 1] for number, broker in enumerate(cluster.brokers, 1)}
     all_bytes = 50_000 * VALUE_BYTES
@@ -289,7 +290,7 @@ def test_a_read_goes_on_when_the_follower_that_serves_it_is_killed_in_the_middle
         return near
 
     gate = Gate(tmp_path)
-    small = {"kafka.max.partition.fetch.bytes": "50000", "batchBytes": "50000"}
+    small = {"kafka.max.partition.fetch.bytes": "50000", "batchBytes": "50000", "localReads": "never"}
     fault = Beside(lambda: gate.while_held(kill))
     number = "CAST(CAST(value AS STRING) AS BIGINT) AS n"
     found = gate(reading(spark, cluster, new_topic, clientRack=rack, **small)).selectExpr(number)

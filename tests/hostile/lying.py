@@ -163,7 +163,7 @@ def lying_broker(folder: Path) -> Iterator[LyingBroker]:
     """A broker of pylog whose advertised address is the proxy's."""
     with (
         LyingBroker() as lying,
-        LocalBroker(folder, advertised_listeners=f"PLAINTEXT://{lying.servers}") as broker,
+        LocalBroker(folder, local_reads_enable=False, advertised_listeners=f"PLAINTEXT://{lying.servers}") as broker,
     ):
         lying.aim(broker.host, broker.port)
         yield lying

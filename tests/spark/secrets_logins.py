@@ -167,7 +167,9 @@ def log_in(spark: Any, kept: Keeping, place: Place, checkpoint: Path) -> None:
     # The driver plans these, and the password changes before the tasks run.
     tasks = frame.rdd
     assert tasks.getNumPartitions() > 0
-    stream = spark.readStream.format("pylog").options(**right, subscribe=place.topic, startingOffsets="earliest").load()
+    # Read by tasks: the driver stays logged in over the connection that it has, as any client of Kafka's.
+    by_tasks = {"subscribe": place.topic, "startingOffsets": "earliest", "prefetchMaxBytes": "0"}
+    stream = spark.readStream.format("pylog").options(**right, **by_tasks).load()
     query = stream.writeStream.format("noop").option("checkpointLocation", str(checkpoint)).start()
     query.processAllAvailable()
     with Admin(place.open) as admin:

@@ -237,9 +237,7 @@ impl Fetcher {
     /// Lets answers be larger: up to 1 MiB, and up to the settings when the last one was waited for.
     pub fn grow_max_bytes(&mut self) {
         let most = self.cluster.settings().max_partition_fetch_bytes;
-        let most =
-            if self.took < SLOW_ANSWER { most.min(QUICK_FETCH_BYTES.max(self.max_bytes)) } else { most };
-        self.max_bytes = self.max_bytes.saturating_mul(2).min(most);
+        self.max_bytes = grown(self.max_bytes, self.took, most);
     }
 
     /// Sends the next fetch without waiting for it. A failure shows at the next [`Fetcher::fetch`].
