@@ -160,7 +160,7 @@ OPTIONS: tuple[Option, ...] = (
         "size",
         texts.size_or_none,
         (STREAM,),
-        "Micro-batches of no more bytes (as Arrow data) are read by the driver and handed to one Spark task that needs no Python worker, which saves tens of milliseconds; larger ones are read by the tasks, in as many Spark partitions as the options above say. 0: the tasks always read. Where the driver cannot read soon, or this version of Spark does not take its rows, the tasks read as well. Default: 1048576, and 0 with `minPartitions`, `maxRecordsPerPartition` or `minRecordsPerPartition`, which say how rows are spread over tasks.",
+        "Micro-batches of no more bytes (as Arrow data) are read by the driver and handed to one Spark task that needs no Python worker, which takes Spark less time; larger ones are read by the tasks, in as many Spark partitions as the options above say. 0: the tasks always read. Where the driver cannot read soon, or this version of Spark does not take its rows, the tasks read as well. Default: 1048576, and 0 with `minPartitions`, `maxRecordsPerPartition` or `minRecordsPerPartition`, which say how rows are spread over tasks.",
         ignored_in=(BATCH,),
     ),
     Option(
