@@ -10,8 +10,9 @@ from functools import partial
 
 from benchmarks.bench import Bench, Runs
 from benchmarks.load import delete_topic
-from benchmarks.process import cpu_seconds, cpu_seconds_with_ended, descendants, program
+from benchmarks.process import cpu_seconds, cpu_seconds_with_ended, program
 from benchmarks.streams import large_query
+from tests.harness.processes import descendants
 
 _MILLION = 1_000_000
 _ROUNDS_MAX = 3

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 # Fields behind the command name in /proc/PID/stat.
-_PARENT, _UTIME, _STIME, _CHILDREN_UTIME, _CHILDREN_STIME = 1, 11, 12, 13, 14
+_UTIME, _STIME, _CHILDREN_UTIME, _CHILDREN_STIME = 11, 12, 13, 14
 
 
 @dataclass(frozen=True)
@@ -46,21 +45,6 @@ def cpu_seconds_with_ended(pid: int) -> float:
     """As `cpu_seconds`, and that of its children that have ended, with theirs."""
     fields = _stat(pid)
     return sum(int(fields[at]) for at in (_UTIME, _STIME, _CHILDREN_UTIME, _CHILDREN_STIME)) / _TICKS_PER_S
-
-
-def descendants(pid: int) -> list[int]:
-    """All living processes below `pid`."""
-    children: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
-            with suppress(FileNotFoundError, ProcessLookupError):
-                children.setdefault(int(_stat(int(entry.name))[_PARENT]), []).append(int(entry.name))
-    found, queue = [], [pid]
-    while queue:
-        more = children.get(queue.pop(), [])
-        found += more
-        queue += more
-    return found
 
 
 def program(pid: int) -> str:

@@ -105,7 +105,7 @@ class RangeSource:
                 left = self._after_loss(left[reader.range_index :], reader.next_offset, lost)
             finally:
                 reader.stop()
-                self._tell(reader)
+                self._log_way(reader)
 
     def as_planned(self, batches: Iterable[Any]) -> list[pa.RecordBatch]:
         """Give batches of the native client (``__arrow_c_array__``) in the schema that Spark expects."""
@@ -131,7 +131,7 @@ class RangeSource:
                 **self.wanted.native(),
             )
 
-    def _tell(self, reader: RangeReader) -> None:
+    def _log_way(self, reader: RangeReader) -> None:
         """Say in the log of this process by which way records came, where there is more than one."""
         if self.local_reads:
             _log.debug(

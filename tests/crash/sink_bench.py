@@ -27,6 +27,7 @@ from pylog_spark.testing import LocalBroker
 from tests.cluster.coordinators import TRANSACTIONS
 from tests.crash.sink_driver import ROOT, Plan
 from tests.harness.brokers import REPLICAS, Brokers
+from tests.harness.processes import descendants
 from tests.harness.waiting import until
 from tests.interop.clients import create_topic, values_seen
 
@@ -97,24 +98,6 @@ def alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except (FileNotFoundError, ProcessLookupError):
         return False
-
-
-def descendants(pid: int) -> list[int]:
-    """All processes below `pid`."""
-    children: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
-            try:
-                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-            except (FileNotFoundError, ProcessLookupError):
-                continue
-            children.setdefault(parent, []).append(int(entry.name))
-    found, queue = [], [pid]
-    while queue:
-        more = children.get(queue.pop(), [])
-        found += more
-        queue += more
-    return found
 
 
 def kill(pids: Iterable[int]) -> None:

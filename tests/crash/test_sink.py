@@ -23,9 +23,10 @@ from pathlib import Path
 import pytest
 
 from tests.crash.conftest import Shared
-from tests.crash.sink_bench import DEADLINE_S, Driver, SinkBench, descendants, kill
+from tests.crash.sink_bench import DEADLINE_S, Driver, SinkBench, kill
 from tests.crash.steps.sink_steps import FLUSHED, IN_TASKS, ON_DRIVER, STEPS
 from tests.harness.brokers import SEVERAL
+from tests.harness.processes import descendants
 from tests.harness.runs import rounds, seed
 from tests.harness.waiting import until
 

@@ -254,7 +254,7 @@ def test_files_that_are_gone_or_cut_send_the_reader_to_the_network(broker: Local
     put(topic, [b"%d" % n * 50 for n in range(3_000)])
     rows = same_both_ways(topic)
     second = sorted(folder(broker, topic).glob("*.log"))[1]
-    moved = second.rename(second.with_suffix(".elsewhere"))
+    moved = second.rename(second.with_suffix(".moved"))
     found = read(topic)
     assert found.rows == rows
     assert found.local > 0

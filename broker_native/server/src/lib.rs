@@ -15,7 +15,7 @@
 //! | [`cluster`], [`decide`] | the other brokers, and requests to them; questions to Python | `settings`, `shutdown` |
 //! | [`io`] | frames, answers, and the bounds of both | `metrics`, `shutdown` |
 //! | [`listeners`] | what a listener is | none |
-//! | [`local_reads`] | what readers are told that see the data directory | none |
+//! | [`local_reads`] | what answers say to readers that see the data directory | none |
 //! | [`security_document`] | what Python hands down about users, ACLs and quotas | `quotas` |
 //! | [`security_state`] | who may log in | `security_document` |
 //! | [`settings`], [`metrics`], [`errors`], [`shutdown`] | settings; counters; error codes; stop | none |

@@ -1,4 +1,4 @@
-//! What readers are told that may see this broker's data directory: where it is, and the nonce by which they find out.
+//! What answers say to readers that may see this broker's data directory: where it is, and the nonce by which they find out.
 //!
 //! A reader that proved it (`client/src/read/local`) asks where records lie instead of for the records. What it reads there is decided
 //! as for any other fetch, by the high watermark or the last stable offset, rights and quotas; only the copying is its own.
@@ -19,7 +19,7 @@ impl LocalReads {
     /// Of a broker that just started; `None` where nobody could read its files.
     pub fn begin(logs: &LogManager) -> Option<Self> {
         let dir = logs.dir();
-        // A path that is not UTF-8 cannot be told.
+        // A path that is not UTF-8 cannot be said in an answer.
         let directory = dir.to_str().filter(|_| dir.is_absolute())?.to_owned();
         match logs.leave_nonce() {
             Ok(nonce) => Some(Self { directory, nonce }),

@@ -44,7 +44,7 @@ pub struct Shared {
     pub share_groups: ShareGroups,
     /// The data directory.
     pub logs: Arc<LogManager>,
-    /// What readers are told that may see it; `None` where they are told nothing.
+    /// What answers say of it to readers that may see it; `None` where they say nothing.
     pub local_reads: Option<LocalReads>,
     /// Time of day, and the steady clock for deadlines.
     pub clock: Arc<dyn Clock>,

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(not hasattr(socket, "TCP_QUICKACK"), reason="onl
 
 @pytest.fixture
 def ends() -> Iterator[tuple[socket.socket, socket.socket]]:
-    """Both ends of a connection: the JVM's, which nobody told to send at once, and the task's."""
+    """Both ends of a connection: the JVM's, which does not send at once, and the task's."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         jvm = socket.create_connection(server.getsockname())
         task, _ = server.accept()
