@@ -320,6 +320,7 @@ class RangeReader:
         keys: Sequence[tuple[str, Sequence[bytes | None]]] = ...,
         limit: int | None = None,
         local_reads: bool = False,
+        keep_connections: bool = False,
     ) -> RangeReader:
         """`then`: further ranges (none when left out), (topic, partition, start, end, topic_id). With `follow`, the end of the last one is
         ignored and `next_batch` waits for new records.
@@ -327,7 +328,8 @@ class RangeReader:
         Rows are left out before they are built unless one of `timestamps`, if given, holds their timestamp ((first, last) in ms, both
         included, ascending) and each of `keys`, if given, their key: ("in", keys; None for no key), ("prefix", prefixes), ("range",
         [low, high]) for low <= key < high, where None is no bound. `limit`: most rows in all; fetches are small at first. With `local_reads` records come from the brokers' own files where this process
-        sees them; any doubt about a file sends the rest of its range over the network."""
+        sees them; any doubt about a file sends the rest of its range over the network. With `keep_connections` those that took a TLS
+        handshake or a login are left to the next reader or writer of this process with the same settings, for a minute."""
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def next_batch(self, timeout_ms: int) -> _Batch | None:
         """For programs that poll: a batch, or None when nothing came within `timeout_ms` or the end is reached (then `at_end`
@@ -371,9 +373,14 @@ class RecordWriter:
     """
 
     def __new__(
-        cls, config: Mapping[str, str], topic: str | None = None, *, transactional_id: str | None = None
+        cls,
+        config: Mapping[str, str],
+        topic: str | None = None,
+        *,
+        transactional_id: str | None = None,
+        keep_connections: bool = False,
     ) -> RecordWriter:
-        """`topic` wins over the column. Connects to nobody yet."""
+        """`topic` wins over the column. Connects to nobody yet. `keep_connections`: as of `RangeReader`."""
     def write(self, batch: _ArrowArray) -> None:
         """Returns when its records are queued; blocks while the buffer
         (`buffer.memory`) is full. Raises the first delivery error of earlier records."""

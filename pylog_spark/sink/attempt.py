@@ -162,7 +162,7 @@ def open_transaction(client: Mapping[str, str], topic: str | None, write: Write,
 
     def begun() -> RecordWriter:
         with translating(write):
-            writer = native().RecordWriter(dict(client), topic, transactional_id=name)
+            writer = native().RecordWriter(dict(client), topic, transactional_id=name, keep_connections=True)
             try:
                 writer.begin()
             except BaseException:

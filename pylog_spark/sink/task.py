@@ -159,7 +159,7 @@ class WritePlan:
         known = (remembered(query) if query else None) or {}
         settings = not_made_again(self.client, self.topic, known)
         with known_topic(query, self.topic, known), translated():
-            writer = native().RecordWriter(dict(settings), self.topic)
+            writer = native().RecordWriter(dict(settings), self.topic, keep_connections=True)
             try:
                 for batch in batches:
                     if batch.num_rows:

@@ -128,6 +128,7 @@ class RangeSource:
                 then=[(*offsets.partition, offsets.start, offsets.end, other_id) for offsets, other_id in others],
                 limit=limit,
                 local_reads=self.local_reads,
+                keep_connections=True,
                 **self.wanted.native(),
             )
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::error::{ClientError, Result};
 use crate::security::Security;
+use crate::security::terms::Terms;
 use crate::security::tokens::{TokenSettings, TokenSource};
 use pylog_record::compression::Codec;
 use pylog_settings::client::{self, CompressionType};
@@ -21,6 +22,9 @@ pub struct Settings {
     values: client::Settings,
     given: Vec<String>,
     security: Security,
+    /// What connections depend on.
+    terms: Arc<Terms>,
+    keeps_connections: bool,
 }
 
 impl Deref for Settings {
@@ -40,7 +44,9 @@ impl Settings {
         let given: BTreeMap<&str, &str> = given.into_iter().collect();
         let names: Vec<String> = given.keys().map(|name| (*name).to_owned()).collect();
         let values = values(&given)?;
-        let mut settings = Self { values, given: names, security: Security::default() };
+        let terms = Arc::new(Terms::of(&given));
+        let security = Security::default();
+        let mut settings = Self { values, given: names, security, terms, keeps_connections: false };
         settings.check()?;
         settings.security = Security::new(&settings.values.security, &settings.given)?;
         Ok(settings)
@@ -55,6 +61,18 @@ impl Settings {
     pub fn with_tokens(mut self, source: impl FnOnce(&TokenSettings) -> Arc<dyn TokenSource>) -> Self {
         self.security.take_tokens_from(source);
         self
+    }
+
+    /// The same for a client that leaves its connections to the next one of this process, and takes those that others left.
+    pub fn keeping_connections(mut self, keeps: bool) -> Self {
+        self.keeps_connections = keeps;
+        self
+    }
+
+    /// On what terms connections are left to the next client and taken; none where a connection is opened as soon as found.
+    pub fn terms(&self) -> Option<&Arc<Terms>> {
+        let is_slow = self.security.tls().is_some() || self.security.login().is_some();
+        (self.keeps_connections && is_slow).then_some(&self.terms)
     }
 
     /// The same, with a first pause of at most `pause_ms` before a retry.

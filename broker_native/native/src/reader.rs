@@ -52,7 +52,10 @@ impl Shared {
     /// Ends the thread, and a `next` that waits.
     fn stop(&self) {
         if self.owner.check("reader").is_ok() {
-            self.stop.stop();
+            // Whoever pulls holds the lock, and is to end its wait.
+            if !self.reader.try_lock().is_some_and(|reader| reader.at_end()) {
+                self.stop.stop();
+            }
             self.reader.lock().stop();
         }
     }
@@ -62,7 +65,8 @@ impl Shared {
 impl PyRangeReader {
     #[new]
     #[pyo3(signature = (config, topic, partition, start, end, columns, *, topic_id="", batch_bytes=1_500_000,
-        max_rows=10_000, follow=false, then=Vec::new(), timestamps=None, keys=Vec::new(), limit=None, local_reads=false))]
+        max_rows=10_000, follow=false, then=Vec::new(), timestamps=None, keys=Vec::new(), limit=None, local_reads=false,
+        keep_connections=false))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         config: HashMap<String, String>,
@@ -80,6 +84,7 @@ impl PyRangeReader {
         keys: Vec<KeyTest>,
         limit: Option<usize>,
         local_reads: bool,
+        keep_connections: bool,
     ) -> PyResult<Self> {
         let columns = known_columns(&columns)?;
         let mut ranges = vec![offset_range((topic, partition, start, end, topic_id.to_owned()))?];
@@ -89,7 +94,8 @@ impl PyRangeReader {
         }
         let filter = row_filter(timestamps, keys)?;
         let plan = ReadPlan { ranges, columns, filter, limit, batch_bytes, max_rows, local_reads };
-        let reader = RangeReader::new(settings(&config)?, plan).map_err(Failure::from)?;
+        let reader = RangeReader::new(settings(&config)?.keeping_connections(keep_connections), plan)
+            .map_err(Failure::from)?;
         let stop = reader.stopper();
         let owner = Owner::current();
         let shared = Shared { reader: Mutex::new(reader), error: Mutex::new(None), stop, owner };

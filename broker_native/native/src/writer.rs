@@ -26,13 +26,14 @@ pub struct RecordWriter {
 #[pymethods]
 impl RecordWriter {
     #[new]
-    #[pyo3(signature = (config, topic=None, *, transactional_id=None))]
+    #[pyo3(signature = (config, topic=None, *, transactional_id=None, keep_connections=false))]
     fn new(
         config: HashMap<String, String>,
         topic: Option<String>,
         transactional_id: Option<String>,
+        keep_connections: bool,
     ) -> PyResult<Self> {
-        let settings = settings(&config)?;
+        let settings = settings(&config)?.keeping_connections(keep_connections);
         let producer = match transactional_id {
             Some(id) => Producer::transactional(settings, id),
             None => Producer::new(settings),

@@ -86,9 +86,9 @@ impl Cluster {
         if self.has_several() { NEWS_TAKE } else { Duration::ZERO }
     }
 
-    /// Closes all connections.
+    /// Closes all connections, or leaves them to the next client where the settings say so.
     pub fn close(&mut self) {
-        self.connections.clear();
+        self.connections.drain().for_each(|(_, connection)| connection.leave());
     }
 
     /// Sends `request` to any broker: one already connected to, else the first of the list that answers. One that falls
@@ -414,6 +414,12 @@ impl Cluster {
     fn candidates(&self) -> Vec<Address> {
         let all = self.connections.keys().chain(self.brokers.values()).chain(&self.bootstrap);
         self.failed.order(all)
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        self.close();
     }
 }
 

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 
 use super::frame::Frames;
+use super::kept::Kept;
 use super::login::{self, Exchange};
 use super::stop::{Stop, Watch};
 use super::tls_error;
@@ -23,6 +24,7 @@ use super::versions::{self, Versions};
 use crate::config::{Settings, millis};
 use crate::error::{ClientError, Result, kind};
 use crate::security::login::LoginSettings;
+use crate::security::terms::Terms;
 use pylog_security::sasl::Login;
 use pylog_wire::message::{decode_response, request_frame};
 use pylog_wire::messages::{ApiVersionsRequest, ApiVersionsResponse};
@@ -30,6 +32,9 @@ use pylog_wire::{Chunk, ErrorCode, Request};
 
 /// Where the error code of an ApiVersions answer stands, in every version: after the correlation id.
 const ERROR_CODE: std::ops::Range<usize> = 4..6;
+
+/// Those that clients of this process left to the next ones.
+static KEPT: Kept<Connection> = Kept::new();
 
 /// A request whose answer has not been received.
 #[derive(Debug, Clone, Copy)]
@@ -66,7 +71,9 @@ pub struct Connection {
     login: Option<Arc<LoginSettings>>,
     /// When to log in again.
     login_at: Option<Instant>,
-    _watch: Watch,
+    /// On what terms the next client of this process may have it.
+    terms: Option<Arc<Terms>>,
+    watch: Option<Watch>,
 }
 
 impl Connection {
@@ -78,6 +85,12 @@ impl Connection {
     /// final.
     pub fn open(host: &str, port: u16, settings: &Settings, stop: &Stop) -> Result<Self> {
         let broker = format!("{host}:{port}");
+        if let Some(terms) = settings.terms()
+            && let Some(mut kept) = KEPT.take(|kept| kept.is_as(&broker, terms), Self::is_quiet)
+        {
+            kept.watch = Some(stop.watch(kept.socket()));
+            return Ok(kept);
+        }
         let login = settings.security().login().map(|login| login.begin()).transpose()?;
         let until = Instant::now() + millis(settings.socket_connection_setup_timeout_ms);
         let socket = connect(&broker, host, port, settings)?;
@@ -96,7 +109,8 @@ impl Connection {
             early: VecDeque::new(),
             login: settings.security().login().cloned(),
             login_at: None,
-            _watch: watch,
+            terms: settings.terms().cloned(),
+            watch: Some(watch),
         };
         // A port may accept and its broker not answer: whoever tries one address after the other should not wait long.
         let timeout = millis(settings.socket_connection_setup_timeout_ms).min(settings.request_timeout());
@@ -106,6 +120,31 @@ impl Connection {
         begun.map_err(|error| silent(error, &connection.broker))?;
         connection.set_timeout(settings.request_timeout())?;
         Ok(connection)
+    }
+
+    /// Leaves the connection to the next client of this process, if its settings say so and nothing is on its way; closes it else.
+    pub fn leave(mut self) {
+        // While a stop watches, it may shut the socket down.
+        self.watch = None;
+        if self.terms.is_some() && self.is_quiet() {
+            KEPT.put(self);
+        }
+    }
+
+    /// Whether it leads to `broker` and was opened on these terms.
+    fn is_as(&self, broker: &str, terms: &Terms) -> bool {
+        self.broker == broker && self.terms.as_deref() == Some(terms)
+    }
+
+    /// Whether nothing is on its way, and the other side has neither said something nor hung up.
+    fn is_quiet(&mut self) -> bool {
+        if self.unanswered > 0 || self.has_waiting() || !self.transport.is_sent() {
+            return false;
+        }
+        let socket = self.socket();
+        let peeked = socket.set_nonblocking(true).and_then(|()| socket.peek(&mut [0]));
+        let is_silent = peeked.is_err_and(|error| error.kind() == ErrorKind::WouldBlock);
+        is_silent && socket.set_nonblocking(false).is_ok()
     }
 
     /// The bytes below, of a connection on which nothing is on its way.

@@ -156,7 +156,10 @@ impl RangeReader {
             std::mem::forget(running);
             return;
         }
-        self.stop.stop();
+        // A thread that gave everything ends by itself, and its connections are as good as before.
+        if !self.at_end {
+            self.stop.stop();
+        }
         drop(running.batches);
         // The thread cannot panic with a value worth passing on.
         let _ = running.thread.join();

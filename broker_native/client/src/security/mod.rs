@@ -4,12 +4,14 @@
 //! |---|---|
 //! | [`jaas`] | `sasl.jaas.config` as Java clients write it |
 //! | [`login`] | by which mechanism the client logs in, and as whom |
+//! | [`terms`] | whether one client's connection will do for another |
 //! | [`tokens`] | where tokens of OAUTHBEARER come from |
 //! | [`tls`] | the configuration of TLS |
 //!
 //! No error and no `Debug` shows a secret. Nothing here opens a connection.
 pub mod jaas;
 pub mod login;
+pub mod terms;
 pub mod tls;
 pub mod tokens;
 

@@ -93,10 +93,14 @@ impl Delivery {
         self.0.state.lock().delivered.clone()
     }
 
-    /// Ends the sending thread.
-    pub fn close(&self) {
-        self.0.state.lock().closing = true;
+    /// Ends the sending thread; whether everything was acknowledged, so that it waits for nobody.
+    pub fn close(&self) -> bool {
+        let mut state = self.0.state.lock();
+        state.closing = true;
+        let is_done = state.queued_batches == 0 && state.error.is_none();
+        drop(state);
         self.0.waker.wake();
+        is_done
     }
 
     /// For the sending thread: the batches that were passed since, `None` when it is to end.

@@ -124,7 +124,9 @@ impl Producer {
             self.all_acknowledged()?;
         } else {
             // What is under way must not arrive behind the abort.
-            self.join(|sending| sending.delivery.close());
+            self.join(|sending| {
+                sending.delivery.close();
+            });
         }
         self.open_transaction()?.end(commit)
     }
@@ -275,9 +277,13 @@ impl Producer {
         self.closed = true;
         let stop = self.stop.clone();
         self.join(|sending| {
-            sending.delivery.close();
-            stop.stop();
+            if !sending.delivery.close() {
+                stop.stop();
+            }
         });
+        if self.owner.check("writer").is_ok() {
+            self.cluster.lock().close();
+        }
     }
 
     /// Waits for the sending thread, which `end` ends.

@@ -71,7 +71,9 @@ impl Sender {
         let served = catch_unwind(AssertUnwindSafe(|| sender.serve()));
         if let Err(error) = served.unwrap_or_else(|_| Err(ClientError::internal("writer"))) {
             sender.delivery.fail(error);
+            return;
         }
+        sender.leaders.drain().for_each(|(_, leader)| leader.connection.leave());
     }
 
     fn serve(&mut self) -> Result<()> {
