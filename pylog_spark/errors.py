@@ -46,6 +46,7 @@ CONDITIONS: dict[str, str] = {
     "PYLOG_SINK_FENCED": "a write that was started a second time and goes on there, or that was aborted as abandoned (`abandonedAfter`)",
     "PYLOG_SINK_STATE": "the topic with the decisions of exactly-once writes cannot be created or read, or its records contradict each other",
     "PYLOG_TRANSACTION_LOST": "a transaction that the brokers ended before the write was committed",
+    "PYLOG_TABLE_STATE": "a table of `pylog_spark.lakehouse` that is not there, or whose commits do not fit what is to be done",
     "PYLOG_QUERY_STOPPED": "no failure: a micro-batch of `foreach_batch` ended because its query was stopped; only Spark looks at it",
     "PYLOG_NATIVE_MISSING": "the compiled part of pylog is not installed",
     "PYLOG_BROKER": "any other error answered by a broker or by the native client",

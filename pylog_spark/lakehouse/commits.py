@@ -1,0 +1,145 @@
+"""What stands in a commit, and a table's state from its commits. Pure.
+
+    <table>/_pylog/commits/00000000000000000007.json
+
+    {"version": 1, "id": "...", "position": {...}, "table": {...}, "add": {"date=2026-01-01/x.parquet": 8123}, "remove": [...], "whole": false}
+
+`position` is what Spark's checkpoint holds of a query: the offset of the next record of each partition, and the topics' ids. Every
+`WHOLE_EVERY`-th commit names all files of the table (``"whole": true``), so that few have to be read to know its state.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pylog_spark.errors import PylogError
+from pylog_spark.lakehouse.spec import TableSpec
+from pylog_spark.offsets.position import Position
+
+FORMAT_VERSION = 1
+#: How many commits there are at most from one that names all files to the next.
+WHOLE_EVERY = 20
+_DIGITS = 20
+_SUFFIX = ".json"
+
+
+@dataclass(frozen=True)
+class State:
+    """A table after one of its commits.
+
+    Attributes
+    ----------
+    number : int
+        The number of the commit; -1 when there is none.
+    position : Position
+        Up to where its rows go.
+    files : dict of str to int
+        Size of each file, by its path below the table.
+    spec : TableSpec or None
+        How its rows were made; None when there is no commit.
+    """
+
+    number: int = -1
+    position: Position = field(default_factory=lambda: Position({}))
+    files: Mapping[str, int] = field(default_factory=dict)
+    spec: TableSpec | None = None
+
+    def after(self, text: str) -> State:
+        """Give the state after one more commit.
+
+        Raises
+        ------
+        PylogError
+            ``PYLOG_TABLE_STATE`` when the commit is of a later version of pylog.
+        """
+        document = json.loads(text)
+        if document["version"] > FORMAT_VERSION:
+            raise PylogError(
+                "PYLOG_TABLE_STATE",
+                f"The table was written by a later pylog (commits of version {document['version']}, this one knows {FORMAT_VERSION}); "
+                "upgrade pylog-spark.",
+            )
+        before = {} if document["whole"] else self.files
+        removed = set(document["remove"])
+        files = {name: size for name, size in before.items() if name not in removed} | document["add"]
+        position = Position.from_document(document["position"])
+        return State(self.number + 1, position, files, TableSpec.from_document(document["table"]))
+
+
+def commit_text(
+    before: State,
+    commit_id: str,
+    position: Position,
+    spec: TableSpec,
+    add: Mapping[str, int],
+    remove: Iterable[str] = (),
+) -> str:
+    """Give the text of the commit that comes after `before`."""
+    gone = set(remove)
+    whole = (before.number + 1) % WHOLE_EVERY == 0
+    kept = {name: size for name, size in before.files.items() if name not in gone} if whole else {}
+    document: dict[str, Any] = {
+        "version": FORMAT_VERSION,
+        "id": commit_id,
+        "position": position.to_document(),
+        "table": spec.to_document(),
+        "add": {**kept, **add},
+        "remove": [] if whole else sorted(gone),
+        "whole": whole,
+    }
+    return json.dumps(document)
+
+
+def commit_name(number: int) -> str:
+    """The name of a commit's file."""
+    return f"{number:0{_DIGITS}d}{_SUFFIX}"
+
+
+def numbers(names: Iterable[str]) -> list[int]:
+    """The numbers of the commits among the names of a folder's files, from the first to the last."""
+    stems = (name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX))
+    return sorted(int(stem) for stem in stems if stem.isdecimal())
+
+
+def first_needed(last: int) -> int:
+    """The commit that names all files, from which on commits have to be read to know the table after `last`."""
+    return last - last % WHOLE_EVERY
+
+
+def furthest(one: Position, other: Position) -> Position:
+    """Give the position of who has read as far as both."""
+    offsets = {
+        partition: max(
+            found for found in (one.offsets.get(partition), other.offsets.get(partition)) if found is not None
+        )
+        for partition in {*one.offsets, *other.offsets}
+    }
+    return Position(offsets, {**one.topic_ids, **other.topic_ids})
+
+
+def check_follows(table: Position, start: Position | None, end: Position) -> None:
+    """Check that a micro-batch from `start` to `end` leaves no record out of the table. `start` is None for a query's first one.
+
+    Raises
+    ------
+    PylogError
+        ``PYLOG_TOPIC_RECREATED`` or ``PYLOG_TABLE_STATE``.
+    """
+    recreated = sorted(table.recreated(end))
+    if recreated:
+        raise PylogError(
+            "PYLOG_TOPIC_RECREATED",
+            f"The topic {recreated[0]} is not the one that the table was loaded from: it was deleted and created again; load into "
+            "another table.",
+        )
+    for partition, offset in sorted((start.offsets if start else {}).items()):
+        reached = table.offsets.get(partition)
+        if reached is not None and offset > reached:
+            raise PylogError(
+                "PYLOG_TABLE_STATE",
+                f"The checkpoint is ahead of the table: partition {partition.partition} of {partition.topic} goes on at {offset}, and "
+                f"the table ends at {reached}; remove the checkpoint, and the next start begins where the table ends.",
+            )
