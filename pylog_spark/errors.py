@@ -49,6 +49,8 @@ CONDITIONS: dict[str, str] = {
     "PYLOG_TABLE_STATE": "a table of `pylog_spark.lakehouse` that is not there, or whose commits do not fit what is to be done",
     "PYLOG_QUERY_STOPPED": "no failure: a micro-batch of `foreach_batch` ended because its query was stopped; only Spark looks at it",
     "PYLOG_NATIVE_MISSING": "the compiled part of pylog is not installed",
+    "PYLOG_REGISTRY_UNREACHABLE": "no schema registry answered as one",
+    "PYLOG_REGISTRY_REFUSED": "a schema registry refused a request: an unknown id or subject, a schema that is none or not compatible, a login",
     "PYLOG_BROKER": "any other error answered by a broker or by the native client",
 }
 

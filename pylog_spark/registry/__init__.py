@@ -1,0 +1,1 @@
+"""Schemas of records: a client of schema registries with Confluent's REST interface."""
