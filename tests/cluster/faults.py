@@ -33,6 +33,11 @@ def _controller(bench: Bench, randomness: random.Random, places: Sequence[Place]
 _VICTIMS = {"leader": _leader, "follower": _follower, "controller": _controller}
 
 
+def victim_of(role: str, bench: Bench, randomness: random.Random, places: Sequence[Place]) -> int:
+    """A broker that has the role: "leader", "follower" or "controller"."""
+    return _VICTIMS[role](bench, randomness, places)
+
+
 def _kill(bench: Bench, victim: int, randomness: random.Random) -> None:
     bench.kill(victim)
 
@@ -97,7 +102,7 @@ def _shift_clock(bench: Bench, victim: int, randomness: random.Random) -> None:
 
 def _on(role: str, harm: Harm) -> Fault:
     def fault(bench: Bench, randomness: random.Random, places: Sequence[Place]) -> None:
-        victim = _VICTIMS[role](bench, randomness, places)
+        victim = victim_of(role, bench, randomness, places)
         # A second fault of a round may find its victim down already.
         if bench.brokers[victim].running and victim not in bench.paused:
             harm(bench, victim, randomness)

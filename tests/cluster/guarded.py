@@ -24,7 +24,7 @@ from tests.cluster.rights import Rights, as_sent, known
 from tests.cluster.rounds import MIXED, PARTITIONS, SOURCE, TARGET, Company
 from tests.harness.bench import Bench
 from tests.harness.load import Load
-from tests.harness.mixed import COPIER, GROUP, allowed, rights
+from tests.harness.mixed import COPIER, GROUP, MixedLoad, allowed, rights
 from tests.harness.security import ADMIN, MECHANISM, Security, secured
 from tests.harness.waiting import seconds_until, until
 
@@ -178,7 +178,7 @@ class Guarded(Company):
         with closing(entered(broker, self.security.client(ADMIN))) as connection:
             return known(connection)
 
-    def harmed(self) -> None:
+    def harmed(self, load: MixedLoad) -> None:
         number = len(self.took_s)
         before = AclBindingFilter(principal=f"User:{late(number - 1)}")
         now = allowed(late(number), "READ", "TOPIC", MIXED)

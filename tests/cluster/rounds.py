@@ -3,15 +3,16 @@
 import random
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
+from typing import Any
 
 from pylog_spark.testing import ZooKeeper
 from tests.cluster.checker import Anomaly, check
-from tests.cluster.faults import FAULTS, KINDS
+from tests.cluster.faults import FAULTS, KINDS, Fault
 from tests.cluster.final import ends_of, note_groups, read_everything, take_the_rest
 from tests.harness.bench import LAG_S, SESSION_S, Bench
 from tests.harness.history import History, Outcome, Place
@@ -63,6 +64,20 @@ class Round:
         )
 
 
+@dataclass(frozen=True)
+class Shape:
+    """What a campaign runs on: how many brokers, replicas of each topic, and replicas that acks=all waits for; what befalls it."""
+
+    brokers: int = 3
+    min_insync_replicas: int = 2
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    faults: Mapping[str, Fault] = field(default_factory=lambda: FAULTS)
+
+
+#: Three brokers, each with a replica of everything.
+THREE = Shape()
+
+
 class Company:
     """What is done beside the load of a campaign; here nothing. Each raises AssertionError for what is wrong."""
 
@@ -71,7 +86,7 @@ class Company:
         """From before the first topic until all is read."""
         yield
 
-    def harmed(self) -> None:
+    def harmed(self, load: MixedLoad) -> None:
         """The faults of a round are at work."""
 
     def healed(self) -> None:
@@ -125,13 +140,17 @@ def run(
     wanted: int,
     security: Security = OPEN,
     company: Company | None = None,
+    shape: Shape = THREE,
 ) -> Campaign:
     """Run numbered rounds on a new cluster until `wanted` of them bit, read everything and check it. Prints each round."""
     campaign, rounds, company = Campaign(seed), iter(planned), company or Company()
-    with Bench(directory, zookeeper, security=security) as bench, company.beside(bench):
+    with (
+        Bench(directory, zookeeper, shape.brokers, security=security, **shape.settings) as bench,
+        company.beside(bench),
+    ):
         campaign.history = bench.history
         for topic in (MIXED, SOURCE, TARGET):
-            bench.make_topic(topic, PARTITIONS, min_insync_replicas=2)
+            bench.make_topic(topic, PARTITIONS, shape.brokers, min_insync_replicas=shape.min_insync_replicas)
         load = MixedLoad(bench.way, bench.history, seed, MIXED, SOURCE, TARGET, PARTITIONS)
         load.start()
         bench.count_truncations()
@@ -139,7 +158,7 @@ def run(
             await_records(bench.history, load.steady)
             while campaign.bitten < wanted and (planned_round := next(rounds, None)) is not None:
                 randomness = random.Random(f"{seed}/{planned_round[0]}")
-                campaign.rounds.append(_round(bench, load, company, randomness, *planned_round))
+                campaign.rounds.append(_round(bench, load, company, shape.faults, randomness, *planned_round))
                 print(campaign.rounds[-1], flush=True)
         except BaseException:
             print(bench.logs(), flush=True)
@@ -218,7 +237,13 @@ def await_records(history: History, places: Sequence[Place], since: float = 0.0,
 
 
 def _round(
-    bench: Bench, load: MixedLoad, company: Company, randomness: random.Random, number: int, faults: tuple[str, ...]
+    bench: Bench,
+    load: MixedLoad,
+    company: Company,
+    known: Mapping[str, Fault],
+    randomness: random.Random,
+    number: int,
+    faults: tuple[str, ...],
 ) -> Round:
     this_round, history = Round(number, faults), bench.history
     topics = sorted({place[0] for place in load.places})
@@ -226,9 +251,9 @@ def _round(
     truncated, retried = bench.truncations, load.retries()
     began = time.monotonic()
     for name in faults:
-        FAULTS[name](bench, randomness, load.places)
+        known[name](bench, randomness, load.places)
         time.sleep(randomness.uniform(0, 0.3))
-    company.harmed()
+    company.harmed(load)
     time.sleep(randomness.uniform(_SHORTEST_S, _LONGEST_S))
     bench.heal()
     healed = history.healed[-1]
