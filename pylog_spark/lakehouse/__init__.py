@@ -12,6 +12,7 @@ offsets: what the table has is left out. So rows are there once whatever dies wh
 | `commits` | pure: what is written into a commit, a table's state from its commits, which small files are to be merged |
 | `files` | files and folders: what appears whole, and once |
 | `values` | a record's columns, and the columns of its value |
+| `table` | what a table of any format is for the others |
 | `parquet` | a table of Parquet files: state, append, commit, compaction |
 | `loading`, `reading` | what users call |
 
@@ -21,14 +22,14 @@ The names here are loaded when they are asked for, since they need pyspark.
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pylog_spark.lakehouse.loading import load, stream
+    from pylog_spark.lakehouse.loading import compact, load, stream
     from pylog_spark.lakehouse.reading import read
 
-__all__ = ["load", "read", "stream"]
+__all__ = ["compact", "load", "read", "stream"]
 
 
 def __getattr__(name: str) -> object:
-    if name in ("load", "stream"):
+    if name in ("compact", "load", "stream"):
         from pylog_spark.lakehouse import loading
 
         return getattr(loading, name)

@@ -22,6 +22,10 @@ from pylog_spark.offsets.position import Position
 FORMAT_VERSION = 1
 #: How many commits there are at most from one that names all files to the next.
 WHOLE_EVERY = 20
+#: So many small files of a like size in one folder are merged by who loads.
+MANY = 16
+#: A file that is as large is not merged any more.
+TARGET_BYTES = 128 << 20
 _DIGITS = 20
 _SUFFIX = ".json"
 
@@ -40,12 +44,15 @@ class State:
         Size of each file, by its path below the table.
     spec : TableSpec or None
         How its rows were made; None when there is no commit.
+    snapshot : int or None
+        What the table's format itself calls this state, where it has a name for it.
     """
 
     number: int = -1
     position: Position = field(default_factory=lambda: Position({}))
     files: Mapping[str, int] = field(default_factory=dict)
     spec: TableSpec | None = None
+    snapshot: int | None = None
 
     def after(self, text: str) -> State:
         """Give the state after one more commit.
@@ -53,20 +60,42 @@ class State:
         Raises
         ------
         PylogError
-            ``PYLOG_TABLE_STATE`` when the commit is of a later version of pylog.
+            As `known`.
         """
-        document = json.loads(text)
-        if document["version"] > FORMAT_VERSION:
-            raise PylogError(
-                "PYLOG_TABLE_STATE",
-                f"The table was written by a later pylog (commits of version {document['version']}, this one knows {FORMAT_VERSION}); "
-                "upgrade pylog-spark.",
-            )
+        document = known(text)
         before = {} if document["whole"] else self.files
         removed = set(document["remove"])
         files = {name: size for name, size in before.items() if name not in removed} | document["add"]
         position = Position.from_document(document["position"])
         return State(self.number + 1, position, files, TableSpec.from_document(document["table"]))
+
+
+def known(text: str) -> dict[str, Any]:
+    """Give the document of a commit.
+
+    Raises
+    ------
+    PylogError
+        ``PYLOG_TABLE_STATE`` when the commit is of a later version of pylog.
+    """
+    document: dict[str, Any] = json.loads(text)
+    if document["version"] > FORMAT_VERSION:
+        raise PylogError(
+            "PYLOG_TABLE_STATE",
+            f"The table was written by a later pylog (commits of version {document['version']}, this one knows {FORMAT_VERSION}); "
+            "upgrade pylog-spark.",
+        )
+    return document
+
+
+def head(commit_id: str, position: Position, spec: TableSpec) -> dict[str, Any]:
+    """Give what stands in a commit whatever the table's format."""
+    return {
+        "version": FORMAT_VERSION,
+        "id": commit_id,
+        "position": position.to_document(),
+        "table": spec.to_document(),
+    }
 
 
 def commit_text(
@@ -81,11 +110,8 @@ def commit_text(
     gone = set(remove)
     whole = (before.number + 1) % WHOLE_EVERY == 0
     kept = {name: size for name, size in before.files.items() if name not in gone} if whole else {}
-    document: dict[str, Any] = {
-        "version": FORMAT_VERSION,
-        "id": commit_id,
-        "position": position.to_document(),
-        "table": spec.to_document(),
+    document = {
+        **head(commit_id, position, spec),
         "add": {**kept, **add},
         "remove": [] if whole else sorted(gone),
         "whole": whole,
@@ -107,6 +133,35 @@ def numbers(names: Iterable[str]) -> list[int]:
 def first_needed(last: int) -> int:
     """The commit that names all files, from which on commits have to be read to know the table after `last`."""
     return last - last % WHOLE_EVERY
+
+
+def alike_and_many(files: Mapping[str, int], target: int, many: int = MANY) -> list[list[str]]:
+    """Give groups of files that are to become one each: `many` small ones or more, of a like size, in one folder.
+
+    Files of the same power of four are alike, so a row is written again only when there is more than `many` times as much: a few times in
+    all until a file has the size of `target`.
+    """
+    groups: dict[tuple[str, int], list[str]] = {}
+    for name, size in sorted(files.items()):
+        if size < target:
+            groups.setdefault((name.rpartition("/")[0], size.bit_length() // 2), []).append(name)
+    return [group for group in groups.values() if len(group) >= many]
+
+
+def all_small(files: Mapping[str, int], target: int) -> list[list[str]]:
+    """Give groups of files that are to become one each, so that no folder has two small ones that would fit into one of size `target`,
+    taken in their order."""
+    groups: list[list[str]] = []
+    folder, room = None, 0
+    for name, size in sorted(files.items()):
+        if size >= target:
+            continue
+        if name.rpartition("/")[0] != folder or size > room:
+            folder, room = name.rpartition("/")[0], target
+            groups.append([])
+        groups[-1].append(name)
+        room -= size
+    return [group for group in groups if len(group) > 1]
 
 
 def furthest(one: Position, other: Position) -> Position:

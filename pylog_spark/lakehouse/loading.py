@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as sf
 
 from pylog_spark.errors import PylogError
 from pylog_spark.lakehouse.commits import check_follows, furthest
-from pylog_spark.lakehouse.parquet import ParquetTable
+from pylog_spark.lakehouse.files import Files, files_of
 from pylog_spark.lakehouse.reading import start_at
 from pylog_spark.lakehouse.spec import DATE, TableSpec
+from pylog_spark.lakehouse.table import PARQUET, Table, table_of
 from pylog_spark.lakehouse.values import rows_of, schema_of
 from pylog_spark.offsets.position import Position
 
@@ -34,14 +34,42 @@ def load(
     schema: str | StructType | None = None,
     partition_by: Sequence[str] = (DATE,),
     record_prefix: str = "",
+    table_format: str = PARQUET,
     **options: object,
 ) -> None:
     """Load all that the log has now and the table lacks, and end: for a job that runs by a schedule.
 
     Parameters and errors are those of `stream`. A job that died is run again, and goes on.
     """
-    given = {"schema": schema, "partition_by": partition_by, "record_prefix": record_prefix}
-    stream(spark, path, trigger={"availableNow": True}, **given, **options).awaitTermination()  # type: ignore[arg-type]
+    query = stream(
+        spark,
+        path,
+        schema=schema,
+        partition_by=partition_by,
+        record_prefix=record_prefix,
+        table_format=table_format,
+        trigger={"availableNow": True},
+        **options,
+    )
+    query.awaitTermination()
+
+
+def compact(spark: SparkSession, path: str, *, table_format: str = PARQUET) -> None:
+    """Merge all small files of a table into few, and remove files that no reader needs any more.
+
+    Readers and a running load go on undisturbed. A load merges files itself when there are many small ones, so this is for a job by
+    night, say.
+
+    Parameters
+    ----------
+    spark : SparkSession
+        A classic session.
+    path : str
+        The table, as in `stream`.
+    table_format : str
+        As in `stream`.
+    """
+    table_of(spark, path, table_format).compact()
 
 
 def stream(
@@ -51,6 +79,7 @@ def stream(
     schema: str | StructType | None = None,
     partition_by: Sequence[str] = (DATE,),
     record_prefix: str = "",
+    table_format: str = PARQUET,
     trigger: Mapping[str, Any] | None = None,
     **options: object,
 ) -> StreamingQuery:
@@ -69,6 +98,8 @@ def stream(
         Columns by which the files lie in folders. ``date`` is the day of the record's timestamp (UTC), unless the value has such a column.
     record_prefix : str
         Before the names of the record's columns: topic, partition, offset, timestamp, key.
+    table_format : str
+        ``parquet``.
     trigger : mapping, optional
         As in ``DataStreamWriter.trigger``: ``{"processingTime": "1 second"}``.
     **options
@@ -80,7 +111,7 @@ def stream(
     PylogError
         ``PYLOG_INVALID_SCHEMA`` when `schema` does not fit the table's.
     """
-    table = ParquetTable(path)
+    table = table_of(spark, path, table_format)
     state = table.state()
     asked = TableSpec(schema_of(schema), tuple(partition_by), record_prefix)
     spec = asked if state.spec is None else state.spec.merged(asked)
@@ -91,16 +122,19 @@ def stream(
     elif not any(name.lower() in _STARTS for name in given):
         given["startingOffsets"] = "earliest"
     records = spark.readStream.format("pylog").options(**given).load()  # type: ignore[arg-type]
-    writer = records.writeStream.foreachBatch(_writer(table, spec)).option("checkpointLocation", table.checkpoint)
+    writer = records.writeStream.foreachBatch(_writer(spark, table, spec)).option(
+        "checkpointLocation", table.checkpoint
+    )
     return (writer.trigger(**trigger) if trigger else writer).start()
 
 
-def _writer(table: ParquetTable, asked: TableSpec) -> Callable[[DataFrame, int], None]:
+def _writer(spark: SparkSession, table: Table, asked: TableSpec) -> Callable[[DataFrame, int], None]:
     """Give the function that takes each micro-batch."""
+    checkpoint = files_of(spark, table.checkpoint)
 
     def write(records: DataFrame, batch_id: int) -> None:
-        end = _position(table.checkpoint, batch_id)
-        start = _position(table.checkpoint, batch_id - 1) if batch_id > 0 else None
+        end = _position(checkpoint, batch_id)
+        start = _position(checkpoint, batch_id - 1) if batch_id > 0 else None
         while True:
             state = table.state()
             check_follows(state.position, start, end)
@@ -109,6 +143,7 @@ def _writer(table: ParquetTable, asked: TableSpec) -> Callable[[DataFrame, int],
             spec = asked if state.spec is None else state.spec.merged(asked)
             new = records.where(_behind(state.position)) if _overlaps(state.position, start) else records
             if table.append(rows_of(new, spec), state, spec, furthest(state.position, end)):
+                table.keep_up()
                 return
 
     return write
@@ -130,10 +165,10 @@ def _behind(table: Position) -> Column:
     return ~reduce(lambda one, other: one | other, has, sf.lit(False))
 
 
-def _position(checkpoint: str, batch_id: int) -> Position:
+def _position(checkpoint: Files, batch_id: int) -> Position:
     """The end of a micro-batch, as Spark wrote it into the query's checkpoint before it ran the batch."""
-    text = Path(checkpoint, "offsets", str(batch_id)).read_text()
+    text = checkpoint.read(f"offsets/{batch_id}")
     try:
         return Position.from_document(json.loads(text.splitlines()[-1]))
     except ValueError as error:
-        raise PylogError("PYLOG_INVALID_CHECKPOINT", f"Micro-batch {batch_id} of {checkpoint}: {error}.") from None
+        raise PylogError("PYLOG_INVALID_CHECKPOINT", f"Micro-batch {batch_id} of {checkpoint.root}: {error}.") from None

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from pylog_spark.errors import PylogError
-from pylog_spark.lakehouse.parquet import ParquetTable
+from pylog_spark.lakehouse.table import PARQUET, table_of
 from pylog_spark.lakehouse.values import rows_of
 from pylog_spark.offsets.position import Position
 from pylog_spark.options import BATCH, read_options
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _EARLIEST = -2
 
 
-def read(spark: SparkSession, path: str, **options: object) -> DataFrame:
+def read(spark: SparkSession, path: str, *, table_format: str = PARQUET, **options: object) -> DataFrame:
     """Give a table's rows and, when options of ``format("pylog")`` are given, the rows of the records that the log has besides.
 
     The cut is at the offsets of the table's last commit when this is called: records before it come from the table, those from it on from
@@ -30,7 +30,9 @@ def read(spark: SparkSession, path: str, **options: object) -> DataFrame:
     spark : SparkSession
         A classic session.
     path : str
-        The table's folder.
+        The table, as in `stream`.
+    table_format : str
+        As in `stream`.
     **options
         Options of ``format("pylog")``, such as ``subscribe`` and ``**{"kafka.bootstrap.servers": "..."}``. Without any, only the table is read.
 
@@ -39,13 +41,13 @@ def read(spark: SparkSession, path: str, **options: object) -> DataFrame:
     PylogError
         ``PYLOG_TABLE_STATE`` when there is no table yet.
     """
-    table = ParquetTable(path)
+    table = table_of(spark, path, table_format)
     state = table.state()
     if state.spec is None:
         raise PylogError(
             "PYLOG_TABLE_STATE", f"There is no table in {path}; lakehouse.load or lakehouse.stream makes it."
         )
-    history = table.rows(spark, state, state.spec)
+    history = table.rows(state)
     given = {name: text for name, text in options.items() if text is not None}
     if not given:
         return history
