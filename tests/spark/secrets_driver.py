@@ -77,6 +77,8 @@ def main(servers: str, topic: str, folder: Path, place: Place) -> None:
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": events.as_uri(),
         "spark.eventLog.compress": "false",
+        # A worker that is used again keeps its connection, so that its tasks would not log in, nor be refused.
+        "spark.python.worker.reuse": "false",
     }
     spark = spark_session(config=config)
     spark.sparkContext.setLogLevel("INFO")
