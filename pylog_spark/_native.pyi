@@ -12,6 +12,7 @@ from typing import Literal, Protocol, TypedDict, final
 
 __all__ = [
     "Client",
+    "Mirror",
     "NativeBroker",
     "NativeError",
     "RangeReader",
@@ -220,6 +221,29 @@ class NativeBroker:
         """Stop accepting, answer what is in flight, sync all logs, write the clean-stop marker, unlock. Idempotent."""
 
 @final
+class Mirror:
+    """Copies partitions of one cluster into another, offset by offset, until it is stopped. Threads of its own, from `assign` on."""
+
+    def __new__(
+        cls,
+        source: Mapping[str, str],
+        target: Mapping[str, str],
+        source_id: str,
+        bytes_per_second: int | None = None,
+    ) -> Mirror:
+        """`source_id`: the source's cluster id, which the target's topics have as ``mirror.source``."""
+    def assign(self, wanted: Sequence[tuple[str, int, int]]) -> None:
+        """Copy these partitions, each with the broker that leads it in the source (-1: none now), and no others."""
+    def progress(self) -> list[_Document]:
+        """`MirroredPartition`, for each partition."""
+    def failures(self) -> list[tuple[str, str]]:
+        """What keeps brokers' partitions from going on: (kind, message)."""
+    def take_stale(self) -> bool:
+        """Whether the source's leaders are to be looked for; asked once for each time."""
+    def stop(self) -> None:
+        """End all threads, wherever they are."""
+
+@final
 class Client:
     """Metadata, offsets and admin requests of one cluster. Thread-safe; connections are opened when needed.
 
@@ -274,6 +298,8 @@ class Client:
     def request(self, name: str, arguments_json: str) -> list[_Document]:
         """Groups, their offsets, transactions, replicas, rights: the methods of `pylog_spark.client.groups`, `.transactions`,
         `.replicas` and `.security`, by name and with their arguments as a JSON object; the classes are named there."""
+    def end_mirror(self, topic: str, partitions: Sequence[int]) -> None:
+        """End the mirror in partitions of a topic whose ``mirror.source`` is ``ended``: open transactions are aborted."""
     def end_transactions(
         self, transactions: Sequence[tuple[str, int, int]], commit: bool, timeout_ms: int
     ) -> list[_Document]:

@@ -431,8 +431,11 @@ def _alter(
         if topic is None or topic.deleting:
             return _no_topic(name)
         configs = decide(dict(topic.configs), resource, topic_config_rules(registry.broker))
-        if isinstance(configs, Refusal) or validate_only:
-            return configs if isinstance(configs, Refusal) else None
+        if isinstance(configs, Refusal):
+            return configs
+        refused = topics.mirror_change(topic, configs)
+        if refused is not None or validate_only:
+            return refused
         after = replace(topic, configs=configs)
         refused = registry.commit([reconfigured(after, registry.partition_rules(after))])[0]
         if refused is CONFLICT and again > 0:

@@ -39,9 +39,8 @@ def command_config() -> dict[str, str]:
     return {} if context is None else dict(context.meta.get(_META, {}))
 
 
-def _read(context: click.Context, parameter: click.Parameter, path: str | None) -> None:
-    if path is None or context.resilient_parsing:
-        return
+def settings_of_file(path: str) -> dict[str, str]:
+    """The client's settings in a Java properties file. Raises `click.BadParameter` for one that cannot be read or is refused."""
     from pylog_spark.broker.properties import read
     from pylog_spark.broker.setting import ConfigError
     from pylog_spark.options.java import IGNORED, REFUSED
@@ -49,13 +48,22 @@ def _read(context: click.Context, parameter: click.Parameter, path: str | None) 
     try:
         given = dict(read(path))
     except ConfigError as error:
-        raise click.BadParameter(error.args[0], context, parameter) from None
+        raise click.BadParameter(error.args[0]) from None
     for name in given:
         if name in REFUSED:
             # In the file names have no "kafka." before them, as options of the data source have.
             why = re.sub(r"\bkafka\.", "", REFUSED[name])
-            raise click.BadParameter(f"{path}: the setting {name} is refused: {why}.", context, parameter)
-    settings = {name: text for name, text in given.items() if name not in IGNORED and name != "group.id"}
+            raise click.BadParameter(f"{path}: the setting {name} is refused: {why}.")
+    return {name: text for name, text in given.items() if name not in IGNORED and name != "group.id"}
+
+
+def _read(context: click.Context, parameter: click.Parameter, path: str | None) -> None:
+    if path is None or context.resilient_parsing:
+        return
+    try:
+        settings = settings_of_file(path)
+    except click.BadParameter as error:
+        raise click.BadParameter(error.message, context, parameter) from None
     if servers := settings.pop("bootstrap.servers", ""):
         context.default_map = {**(context.default_map or {}), "bootstrap": servers}
     context.meta[_META] = settings

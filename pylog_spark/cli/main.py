@@ -32,6 +32,7 @@ _VERBS = {
     "acl": "List, create and delete ACLs: which principal may do what.",
     "quota": "List, set and remove quotas of users, client ids and addresses.",
     "group": "List and describe consumer groups, reset their offsets, delete them.",
+    "mirror": "Keep topics of another cluster, Apache Kafka or pylog, in this one.",
     "produce": "Write lines of a file or of standard input into a topic.",
     "consume": "Print the records of a topic.",
 }

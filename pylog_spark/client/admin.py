@@ -19,6 +19,7 @@ from pylog_spark.results.decoding import Decoded, all_decoded, decoded
 from pylog_spark.results.topics import (
     ClusterDescription,
     CreateTopicResult,
+    DeletedRecords,
     DeleteTopicResult,
     NamedResult,
     PartitionOffset,
@@ -126,6 +127,16 @@ class Admin(GroupAdmin, ReplicaAdmin, SecurityAdmin, TransactionAdmin):
         """Grow a topic to `count` partitions. Raises `LogError` when the brokers refuse it."""
         with translated():
             return sole(all_decoded(NamedResult, self._client.create_partitions({name: count})))
+
+    def delete_records(self, before: Sequence[tuple[str, int, int]]) -> list[DeletedRecords]:
+        """Delete the records before an offset of each partition: (topic, partition, offset), with -1 for all that are committed."""
+        with translated():
+            return all_decoded(DeletedRecords, self._client.delete_records(before))
+
+    def end_mirror(self, name: str, partitions: Sequence[int]) -> None:
+        """End the mirror in partitions of a topic whose ``mirror.source`` is ``ended``; see `pylog_spark.mirror.promotion`."""
+        with translated():
+            self._client.end_mirror(name, partitions)
 
     def offsets(
         self, wanted: Sequence[tuple[str, int, int]], isolation_level: str = "read_uncommitted"

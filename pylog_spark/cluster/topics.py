@@ -20,6 +20,10 @@ NAME_LENGTH_MAX = 249
 # Kafka refuses more in one request too (ReplicationControlManager.MAX_PARTITIONS_PER_BATCH).
 NEW_PARTITIONS_MAX = 10_000
 
+#: The setting of a topic that is a copy of another cluster's, and its value while that is being ended.
+MIRROR_SOURCE = "mirror.source"
+MIRROR_ENDED = "ended"
+
 #: Where Kafka's controllers keep what the cluster is: no topic of clients.
 METADATA_LOG = "__cluster_metadata"
 
@@ -214,6 +218,25 @@ def _configs(given: Sequence[tuple[str, str | None]], rules: Rules) -> dict[str,
         except ValueError as error:
             return Refusal(ErrorCode.INVALID_CONFIG, str(error))
     return configs
+
+
+def mirror_change(topic: Topic, configs: Mapping[str, str]) -> Refusal | None:
+    """Say why the settings of `topic` may not become `configs`; None when they may.
+
+    Only a new topic can become a mirror: nobody has written to it, and no transaction holds it. A mirror ends in two steps, so that
+    nobody else writes before all its partitions know.
+    """
+    before, after = topic.configs.get(MIRROR_SOURCE, ""), configs.get(MIRROR_SOURCE, "")
+    allowed = {"": {""}, MIRROR_ENDED: {MIRROR_ENDED, ""}}.get(before, {before, MIRROR_ENDED})
+    if after in allowed:
+        return None
+    if before in ("", MIRROR_ENDED):
+        sentence = f"{MIRROR_SOURCE} can be set only when a topic is created: '{topic.name}' is there already."
+    else:
+        sentence = (
+            f"Topic '{topic.name}' is a mirror of cluster {before}: end that with 'pylog mirror promote {topic.name}'."
+        )
+    return Refusal(ErrorCode.INVALID_CONFIG, sentence)
 
 
 def unknown_topic(name: str) -> Refusal:

@@ -12,13 +12,15 @@
 //! | [`metadata`] | brokers, leaders, coordinators, offsets | `config`, `error`, `net` |
 //! | [`read`] | ranges of partitions as Arrow batches | `config`, `error`, `metadata`, `net` |
 //! | [`write`] | Arrow rows into partitions, transactions | `config`, `error`, `metadata`, `net` |
+//! | [`mirror`] | batches of one cluster into another, as they are | `config`, `error`, `metadata`, `net` |
 //! | [`admin`] | topics, settings, groups, transactions as an administrator sees them | `error`, `metadata`, `net` |
 //!
-//! `read`, `write` and `admin` know nothing of each other.
+//! `read`, `write`, `mirror` and `admin` know nothing of each other.
 pub mod admin;
 pub mod config;
 pub mod error;
 pub mod metadata;
+pub mod mirror;
 pub mod net;
 pub mod read;
 pub mod security;

@@ -20,6 +20,7 @@ use pylog_client::error::{ClientError, Owner, kind};
 use pylog_client::metadata::cluster::Cluster;
 use pylog_client::metadata::offsets::{self, OffsetQuery};
 use pylog_client::metadata::topic_partition::TopicPartition;
+use pylog_client::mirror::promote;
 use pylog_client::net::stop::Stop;
 use pylog_client::read::advance::{self, LimitedRange};
 use pylog_client::read::at_once;
@@ -235,6 +236,12 @@ impl Client {
         let endings: Vec<Ending> = transactions.into_iter().map(ending).collect();
         let limit = Duration::from_millis(timeout_ms);
         self.ask(py, |cluster| Ok(end::report(&endings, end::all(cluster, &endings, commit, limit))))
+    }
+
+    fn end_mirror(&self, py: Python<'_>, topic: &str, partitions: Vec<i32>) -> PyResult<()> {
+        let named = |partition: i32| TopicPartition::by_name(topic, partition);
+        let partitions: Vec<TopicPartition> = partitions.into_iter().map(named).collect();
+        self.with(py, |cluster| promote::end(cluster, &partitions))
     }
 
     fn close(&self, py: Python<'_>) -> PyResult<()> {

@@ -8,6 +8,7 @@ pub mod client;
 pub mod error;
 pub mod ffi;
 pub mod log;
+pub mod mirror;
 pub mod plan;
 pub mod raw;
 pub mod reader;
@@ -25,6 +26,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("NativeError", module.py().get_type::<error::NativeError>())?;
     module.add_class::<broker::NativeBroker>()?;
     module.add_class::<client::Client>()?;
+    module.add_class::<mirror::Mirror>()?;
     module.add_class::<raw::RawConnection>()?;
     module.add_class::<reader::PyRangeReader>()?;
     module.add_class::<writer::RecordWriter>()?;

@@ -11,12 +11,15 @@ use super::batches::{BatchView, body};
 use super::builder::BatchBuilder;
 use super::compression::Codec;
 use super::header::BatchError;
+use super::layout;
 use super::reader::{RecordRef, records};
 
 /// Version of key and value that is written; readers take later ones, whose fields begin alike.
 const VERSION: i16 = 0;
 /// A marker has no sequence.
 const NO_SEQUENCE: i32 = -1;
+/// The kind of the control record at which a mirror ended. Readers pass over kinds that they do not know.
+const MIRROR_END: i16 = 10_000;
 
 /// What ends a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,6 +102,19 @@ pub fn end_txn_batch(
     builder.set_transactional(true);
     builder.set_control(true);
     builder.append(timestamp_ms, Some(&key), Some(&value), &[])?;
+    builder.finish(Codec::None)
+}
+
+/// The control batch at which a mirror ended: the producers before it are another cluster's.
+///
+/// # Errors
+/// None with these sizes; those of the builder.
+pub fn mirror_end_batch(timestamp_ms: i64) -> Result<Vec<u8>, BatchError> {
+    let key = [VERSION.to_be_bytes(), MIRROR_END.to_be_bytes()].concat();
+    let mut builder = BatchBuilder::new();
+    builder.set_producer(layout::MIRROR_END_PRODUCER_ID, -1, NO_SEQUENCE);
+    builder.set_control(true);
+    builder.append(timestamp_ms, Some(&key), Some(&VERSION.to_be_bytes()), &[])?;
     builder.finish(Codec::None)
 }
 

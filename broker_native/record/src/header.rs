@@ -124,6 +124,12 @@ impl BatchHeader {
         self.attributes & at::ATTR_CONTROL != 0
     }
 
+    /// Whether a mirror ended here: the producers of the batches before are another cluster's, which may have the same ids as those of the
+    /// batches behind.
+    pub fn ends_mirror(&self) -> bool {
+        self.is_control() && self.producer_id == at::MIRROR_END_PRODUCER_ID
+    }
+
     /// Whether the batch belongs to a transaction.
     pub fn is_transactional(&self) -> bool {
         self.attributes & at::ATTR_TRANSACTIONAL != 0

@@ -65,3 +65,5 @@ pub const ATTR_DELETE_HORIZON: i16 = 0x40;
 
 /// The timestamp of a record that has none.
 pub const NO_TIMESTAMP: i64 = -1;
+/// No producer has it: that of the control batch at which a mirror ended.
+pub const MIRROR_END_PRODUCER_ID: i64 = -2;

@@ -20,6 +20,8 @@ pub fn of_storage(error: &StorageError) -> ErrorCode {
         StorageError::LargerThanSegment { .. } => ErrorCode::RecordListTooLarge,
         StorageError::InvalidTimestamp { .. } => ErrorCode::InvalidTimestamp,
         StorageError::InvalidBatch { .. } => ErrorCode::CorruptMessage,
+        StorageError::MirrorOnly { .. } => ErrorCode::PolicyViolation,
+        StorageError::OtherSource { .. } => ErrorCode::InvalidConfig,
         StorageError::NotFound { .. } => ErrorCode::UnknownTopicOrPartition,
         // The broker is stopping: clients ask again, and find the next one.
         StorageError::Closed { .. } | StorageError::NotLeader { .. } | StorageError::NotFollower { .. } => {

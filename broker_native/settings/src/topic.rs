@@ -125,6 +125,10 @@ settings! {
         "min.compaction.lag.ms" LONG min_compaction_lag_ms: i64 = 0,
             of_broker("log.cleaner.min.compaction.lag.ms"),
             at_least(0);
+        /// The id of the cluster that this topic is a copy of, or empty: then it is a topic as any other. A mirror alone writes to
+        /// it, with the offsets of that cluster, until 'pylog mirror promote' ends that. It can be set when the topic is created
+        /// and not later. Only pylog has this setting.
+        "mirror.source" STRING mirror_source: String = String::new();
         /// Replicas that must be in sync: with fewer, writes with acks=all are refused, and the high watermark does not
         /// move.
         "min.insync.replicas" INT min_insync_replicas: usize = 1,

@@ -224,6 +224,24 @@ pub enum StorageError {
         /// Largest accepted.
         latest_ms: i64,
     },
+    /// The topic is a copy of another cluster's, to which only a mirror writes.
+    #[error("{at}: the topic is a mirror of cluster {source_id}, so only 'pylog mirror' writes to it; write to the topic there, or end the mirror: pylog mirror promote {}", at.topic)]
+    MirrorOnly {
+        /// Partition.
+        at: TopicPartition,
+        /// The cluster.
+        source_id: String,
+    },
+    /// A mirror of another cluster writes to the topic than the topic says, or the topic is no mirror.
+    #[error("{at}: the topic's mirror.source is {known:?}, so it takes no batches of cluster {given:?}")]
+    OtherSource {
+        /// Partition.
+        at: TopicPartition,
+        /// The topic's setting.
+        known: String,
+        /// Where the batches are from.
+        given: String,
+    },
     /// The bytes are not one v2 batch.
     #[error("{at}: not a record batch: {reason}")]
     InvalidBatch {
@@ -268,6 +286,8 @@ impl StorageError {
             | Self::RecordTooLarge { at, .. }
             | Self::LargerThanSegment { at, .. }
             | Self::InvalidTimestamp { at, .. }
+            | Self::MirrorOnly { at, .. }
+            | Self::OtherSource { at, .. }
             | Self::InvalidBatch { at, .. }
             | Self::NotFound { at, .. } => Some(at),
             Self::Io { .. }

@@ -250,3 +250,17 @@ class TestWhileABrokerIsDead:
 
     def test_an_unregistered_broker_is_not_counted(self):
         assert code(self.created(NewTopic("t", 1, 4))) is ErrorCode.INVALID_REPLICATION_FACTOR
+
+
+def test_that_a_topic_is_a_mirror_from_its_creation_and_ends_being_one_in_two_steps() -> None:
+    def change(before: str, after: str) -> str | None:
+        topic = topics.Topic("t", "id", {topics.MIRROR_SOURCE: before} if before else {}, ())
+        refused = topics.mirror_change(topic, {topics.MIRROR_SOURCE: after} if after else {})
+        return refused and refused.message
+
+    for before, after in (("", ""), ("a", "a"), ("a", "ended"), ("ended", "ended"), ("ended", "")):
+        assert change(before, after) is None, (before, after)
+    for before, after in (("a", ""), ("a", "b")):
+        assert "pylog mirror promote t" in (change(before, after) or "")
+    for before, after in (("", "a"), ("", "ended"), ("ended", "a")):
+        assert "only when a topic is created" in (change(before, after) or "")

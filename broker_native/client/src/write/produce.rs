@@ -44,7 +44,8 @@ pub fn send(
 ) -> Result<Sent> {
     let mut topics: Vec<TopicProduceData> = Vec::new();
     for (topic_partition, batch) in batches {
-        let data = PartitionProduceData { index: topic_partition.partition, records: Some(batch.bytes()) };
+        let (index, records) = (topic_partition.partition, Some(batch.bytes()));
+        let data = PartitionProduceData { index, records, ..Default::default() };
         match topics.last_mut().filter(|topic| topic.name.as_str() == &*topic_partition.topic) {
             Some(topic) => topic.partition_data.push(data),
             None => topics.push(TopicProduceData {
@@ -59,6 +60,7 @@ pub fn send(
         acks: settings.acks.code(),
         timeout_ms: i32::try_from(settings.request_timeout_ms).unwrap_or(i32::MAX),
         topic_data: topics,
+        ..Default::default()
     };
     let mut version = connection.versions().pick::<ProduceRequest>(connection.broker())?;
     if batches.iter().any(|(topic_partition, _)| topic_partition.topic_id.is_nil()) {

@@ -111,6 +111,10 @@ fn refused(
         let found = image.named(&at.topic).and_then(|topic| topic.partition(at.partition));
         match found {
             _ if denied.contains(&*at.topic) => ADD_PARTITIONS_TO_TXN_TOPIC.error(),
+            // A marker would take the place of another cluster's record.
+            Some(_) if image.named(&at.topic).is_some_and(|topic| topic.is_mirror()) => {
+                ErrorCode::PolicyViolation
+            }
             None => ErrorCode::UnknownTopicOrPartition,
             Some(_) => ErrorCode::OperationNotAttempted,
         }

@@ -78,6 +78,8 @@ pub struct Topic {
     pub id: Uuid,
     /// Whether clients should hide it.
     pub internal: bool,
+    /// The id of the cluster that it is a copy of; empty for a topic as any other.
+    pub mirror_source: String,
     /// Partitions by number, from 0.
     pub partitions: Vec<Arc<Partition>>,
 }
@@ -86,6 +88,11 @@ impl Topic {
     /// The partition with this number.
     pub fn partition(&self, number: i32) -> Option<&Arc<Partition>> {
         self.partitions.get(usize::try_from(number).ok()?)
+    }
+
+    /// Whether only a mirror writes to it (`mirror.source`).
+    pub fn is_mirror(&self) -> bool {
+        !self.mirror_source.is_empty()
     }
 }
 
@@ -216,6 +223,7 @@ impl Topics {
                 name: spec.name.clone(),
                 id: spec.topic_id,
                 internal: spec.internal,
+                mirror_source: spec.config.mirror_source.clone(),
                 partitions,
             });
             next.by_name.insert(topic.name.clone(), Arc::clone(&topic));

@@ -40,6 +40,7 @@ impl PartitionLog {
     /// batch is in the log.
     pub fn append(&self, batch: &mut [u8], how: AppendOptions) -> Result<Appended> {
         let config = self.config();
+        self.refuse_mirror(&config)?;
         let now_ms = how.now_ms.unwrap_or_else(|| self.shared.clock.now_ms());
         let header = self.check(batch, &config, now_ms, how.min_timestamp)?;
         let writer = self.writing();
@@ -76,16 +77,48 @@ impl PartitionLog {
         if self.is_roll_due(&writer.active, 0, &header, config, now_ms) {
             self.roll(&mut writer, config, now_ms)?;
         }
-        let is_indexed = self.index_aborted(&writer, &header, end)?;
-        writer.active.append(batch, &header).map_err(|error| {
+        let (log_start_offset, advanced) =
+            self.write_placed(&mut writer, batch, &header, end, config, now_ms)?;
+        self.written(writer, advanced, i64::from(header.last_offset_delta) + 1, config);
+        Ok(Appended {
+            base_offset: header.base_offset,
+            last_offset: header.last_offset(),
+            log_append_time_ms,
+            log_start_offset,
+            duplicate: false,
+        })
+    }
+
+    /// Writes a batch that has its offset, and shows it; gives the log's start and what moved.
+    pub(super) fn write_placed(
+        &self,
+        writer: &mut Writer,
+        batch: &[u8],
+        header: &BatchHeader,
+        end: Option<EndTxn>,
+        config: &LogConfig,
+        now_ms: i64,
+    ) -> Result<(i64, Advanced)> {
+        let is_indexed = self.index_aborted(writer, header, end)?;
+        writer.active.append(batch, header).map_err(|error| {
             if is_indexed {
                 writer.active.drop_last_aborted();
             }
             self.undo(&writer.active, error)
         })?;
-        let (log_start_offset, advanced) = self.publish(&mut writer, &header, end, config, now_ms);
+        Ok(self.publish(writer, header, end, config, now_ms))
+    }
+
+    /// Lets go of the log after `records` offsets were written, and calls whoever waits for them.
+    pub(super) fn written(
+        &self,
+        mut writer: Writing<'_>,
+        advanced: Advanced,
+        records: i64,
+        config: &LogConfig,
+    ) {
         let forgotten = writer.producers.bound(self.shared.config.producer_id_max_count);
-        let need = flush_need(&mut writer, i64::from(header.last_offset_delta) + 1, config);
+        let need = flush_need(&mut writer, records, config);
         drop(writer);
         if let Some(listener) = self.shared.on_crowded.get().filter(|_| forgotten > 0) {
             listener(&self.at, forgotten);
@@ -96,13 +129,6 @@ impl PartitionLog {
             Advanced::End(offset) => self.listeners.appended(offset),
         }
         self.ask_for_flush(need);
-        Ok(Appended {
-            base_offset: header.base_offset,
-            last_offset: header.last_offset(),
-            log_append_time_ms,
-            log_start_offset,
-            duplicate: false,
-        })
     }
 
     /// What can be checked of a batch without the log.
@@ -285,7 +311,7 @@ pub(super) fn flush_need(writer: &mut Writer, records: i64, config: &LogConfig) 
 
 /// Writes what a leader sets into a batch, and gives its header as it then is. Offset and epoch stand before the
 /// range of the CRC; an append time does not, so the CRC is computed again.
-fn place(
+pub(super) fn place(
     batch: &mut [u8],
     header: BatchHeader,
     base_offset: i64,

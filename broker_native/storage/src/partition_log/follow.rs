@@ -18,16 +18,16 @@ use pylog_record::control::{EndTxn, Marker, end_txn};
 use pylog_record::header::{BatchError, BatchHeader};
 
 /// Batches that follow one another, and their bytes.
-struct Fetched<'a> {
-    batches: Vec<(BatchHeader, Option<EndTxn>)>,
+pub(super) struct Fetched<'a> {
+    pub batches: Vec<(BatchHeader, Option<EndTxn>)>,
     bytes: &'a [u8],
     /// Why what follows them is not a batch; it is an error only when no good batch comes before.
-    bad: Option<BatchError>,
+    pub bad: Option<BatchError>,
 }
 
 impl<'a> Fetched<'a> {
     /// The good batches at the front of `bytes`. A last one that was cut off is no batch.
-    fn of(bytes: &'a [u8]) -> Self {
+    pub fn of(bytes: &'a [u8]) -> Self {
         let mut fetched = Fetched { batches: Vec::new(), bytes: &[], bad: None };
         let mut size = 0;
         let mut next_offset = 0;
@@ -164,7 +164,7 @@ impl PartitionLog {
     }
 
     /// Where offsets are missing, the log must know that they may be, now and after a restart.
-    fn allow_gaps(&self, writer: &Writer, run: &[(BatchHeader, Option<EndTxn>)]) -> Result<()> {
+    pub(super) fn allow_gaps(&self, writer: &Writer, run: &[(BatchHeader, Option<EndTxn>)]) -> Result<()> {
         let mut next = writer.next_offset;
         let mut gap = |header: &BatchHeader| {
             let missing = header.base_offset != next;
@@ -205,7 +205,7 @@ impl PartitionLog {
 
     /// The log is empty and begins in the middle of the leader's batch, of which DeleteRecords took the front: its segment
     /// begins where the batch does.
-    fn begin_before_start(
+    pub(super) fn begin_before_start(
         &self,
         writer: &mut Writer,
         first: &BatchHeader,

@@ -23,6 +23,7 @@
 //! | `cut` | what recovery cuts is kept beside the log |
 //! | `open_aborted` | the indexes of aborted transactions: taken over, or made anew |
 //! | `append` | check, place, write, roll |
+//! | `mirrored` | batches of another cluster, at the offsets that they have there |
 //! | `replay` | the producers as they were at an earlier offset |
 //! | `read` | offset -> run of whole batches |
 //! | `replicated` | leader and follower: roles, the high watermark from outside |
@@ -56,6 +57,7 @@ mod flush_state;
 mod follow;
 mod listeners;
 mod mark;
+mod mirrored;
 mod open;
 mod open_aborted;
 mod open_checks;

@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::append::CheckedBatch;
 use super::view::View;
 use super::{PartitionLog, Writer};
+use crate::config::LogConfig;
 use crate::error::{Result, StorageError};
 use crate::types::{AbortedTxn, AppendOptions, Appended, ProducerInfo, TxnMarker, Verification};
 use pylog_record::control::{EndTxn, end_txn_batch};
@@ -21,18 +22,45 @@ impl PartitionLog {
     /// [`PartitionLog::append`] for the disk. After an error nothing is in the log.
     pub fn append_marker(&self, marker: TxnMarker, how: AppendOptions) -> Result<Appended> {
         let config = self.config();
+        // A marker of this cluster would stand where a batch of the other one belongs.
+        self.refuse_mirror(&config)?;
+        self.put_marker(marker, how, &config)
+    }
+
+    /// As [`PartitionLog::append_marker`], whoever may write to the log.
+    pub(super) fn put_marker(
+        &self,
+        marker: TxnMarker,
+        how: AppendOptions,
+        config: &LogConfig,
+    ) -> Result<Appended> {
         let now_ms = how.now_ms.unwrap_or_else(|| self.shared.clock.now_ms());
-        let invalid = |reason: String| StorageError::InvalidBatch { at: self.at.clone(), reason };
-        let end = marker.end();
-        let batch = end_txn_batch(marker.producer_id, marker.producer_epoch, end, now_ms);
-        let mut batch = batch.map_err(|bad| invalid(bad.to_string()))?;
-        let header = BatchHeader::parse(&batch).ok().flatten().ok_or_else(|| invalid("no marker".into()))?;
+        let batch = end_txn_batch(marker.producer_id, marker.producer_epoch, marker.end(), now_ms);
+        let mut batch = batch.map_err(|bad| self.invalid(bad.to_string()))?;
+        self.put_control(&mut batch, Some(&marker), how, config)
+    }
+
+    /// Writes a control batch, which is that of `marker`, or of another kind.
+    pub(super) fn put_control(
+        &self,
+        batch: &mut [u8],
+        marker: Option<&TxnMarker>,
+        how: AppendOptions,
+        config: &LogConfig,
+    ) -> Result<Appended> {
+        let now_ms = how.now_ms.unwrap_or_else(|| self.shared.clock.now_ms());
+        let header = BatchHeader::parse(batch).ok().flatten();
+        let header = header.ok_or_else(|| self.invalid("no control batch".into()))?;
         let writer = self.writing();
         self.refuse_unusable(&writer)?;
         let leader_epoch = self.epoch_to_write(&writer, how.leader_epoch)?;
-        writer.producers.check_marker(&marker, &self.at)?;
-        let checked = CheckedBatch { batch: &mut batch, header, end: Some(end), leader_epoch };
-        self.put(writer, checked, &config, now_ms)
+        marker.map_or(Ok(()), |marker| writer.producers.check_marker(marker, &self.at))?;
+        let checked = CheckedBatch { batch, header, end: marker.map(TxnMarker::end), leader_epoch };
+        self.put(writer, checked, config, now_ms)
+    }
+
+    pub(super) fn invalid(&self, reason: String) -> StorageError {
+        StorageError::InvalidBatch { at: self.at.clone(), reason }
     }
 
     /// First offset of the producer's open transaction in this partition.

@@ -105,6 +105,27 @@ impl PartitionLog {
         self.start_anew(&mut writer, &view, offset)
     }
 
+    /// An empty log begins at `offset`, where that of the cluster does that it is a copy of. Gives where the log ends: at `offset`, unless
+    /// it is not empty or ends behind.
+    ///
+    /// # Errors
+    /// Those of [`PartitionLog::truncate_to`]; [`StorageError::NotLeader`].
+    pub(super) fn begin_mirror_at(&self, offset: i64, leader_epoch: i32) -> Result<i64> {
+        let _shortening = self.work.shortening.lock();
+        let _swapping = self.work.swapping.lock();
+        let _flushing = self.flush.lock();
+        let mut writer = self.writing();
+        self.refuse_unusable(&writer)?;
+        let epoch = self.epoch_to_write(&writer, leader_epoch)?;
+        let view = self.view.now();
+        if view.log_start_offset < view.end.offset || offset <= view.end.offset {
+            return Ok(view.end.offset);
+        }
+        self.start_anew(&mut writer, &view, offset)?;
+        self.note_epoch(&mut writer, epoch, offset);
+        Ok(offset)
+    }
+
     fn following(&self) -> Result<Writing<'_>> {
         let writer = self.writing();
         self.refuse_unusable(&writer)?;

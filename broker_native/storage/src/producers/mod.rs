@@ -15,6 +15,7 @@
 //! | a marker of a smaller epoch; from transaction version 2 on also of the same | INVALID_PRODUCER_EPOCH |
 //! | the same marker again, transaction version 2 | written again, ends nothing |
 //! | a marker of an older coordinator | TRANSACTION_COORDINATOR_FENCED |
+//! | the end of a mirror (pylog's own) | all are forgotten: they were another cluster's |
 //!
 //! `snapshot` is how the state survives restarts, `verification` what guards the first batch of a transaction.
 mod snapshot;
@@ -265,6 +266,9 @@ impl Producers {
     /// Takes note of a batch that is in the log; its offsets are set. `end` is what a control batch says; without it a
     /// control batch is none of a transaction, and nothing is noted. Gives the transaction that it ended.
     pub fn note(&mut self, header: &BatchHeader, end: Option<EndTxn>, now_ms: i64) -> Option<EndedTxn> {
+        if header.ends_mirror() {
+            *self = Self::default();
+        }
         if header.producer_id < 0 || header.is_control() && end.is_none() {
             return None;
         }

@@ -9,6 +9,7 @@ mod compaction;
 mod damage;
 mod fuzz;
 mod many;
+mod mirrored;
 mod model;
 mod power_loss;
 mod promises;

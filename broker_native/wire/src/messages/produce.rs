@@ -1,9 +1,23 @@
 //! Produce (0): record batches to append.
+//!
+//! Tags 10000 are pylog's own, as in Fetch: with them a mirror hands batches of another cluster over, which keep their offsets
+//! ([`mirrored`]). They count only together with `acks` [`mirrored::ACKS`], which every broker refuses that does not know them.
 use bytes::Bytes;
 use uuid::Uuid;
 
 use super::hex;
 use crate::schema::messages;
+
+/// What a mirror says.
+pub mod mirrored {
+    /// In the place of `acks`. Nobody else has such a number, and a broker that does not know it refuses the request
+    /// (INVALID_REQUIRED_ACKS), so that it cannot take the batches for a producer's. It is answered as acks=all.
+    pub const ACKS: i16 = -10;
+    /// In the place of `mirrored_from`: the mirror has ended. Transactions that are open are aborted, and producers forgotten.
+    pub const END: i64 = -2;
+    /// In the place of `mirror_source` and of the topic's setting `mirror.source`: the topic is being promoted.
+    pub const ENDED: &str = "ended";
+}
 
 messages! {
     /// Batches by topic and partition.
@@ -13,6 +27,8 @@ messages! {
         acks: i16 [0+],
         timeout_ms: i32 [0+],
         topic_data: Vec<TopicProduceData> [0+],
+        /// The id of the cluster that the batches are from. See [`mirrored`].
+        mirror_source: Option<String> [9+ tag 10000],
     }
 
     /// A topic, by name or, from version 13 on, by id.
@@ -28,6 +44,8 @@ messages! {
         /// A slice of the frame, not looked at here.
         #[serde(with = "hex")]
         records: Option<Bytes> [0+],
+        /// The batches are all that the source has from this offset on; without batches it has nothing before it.
+        mirrored_from: i64 [9+ tag 10000] = -1,
     }
 
     /// What became of each batch.
@@ -55,6 +73,8 @@ messages! {
         record_errors: Vec<BatchIndexAndErrorMessage> [8+],
         error_message: Option<String> [8+],
         current_leader: LeaderIdAndEpoch [10+ tag 0],
+        /// One past the last record that is written, in an answer to a mirror.
+        log_end_offset: i64 [9+ tag 10000] = -1,
     }
 
     /// A record that caused the batch to be refused.

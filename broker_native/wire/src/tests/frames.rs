@@ -145,7 +145,7 @@ fn two_partitions_in_files_are_two_chunks_between_three_runs_of_bytes() {
 }
 
 fn produce(records: Bytes) -> ProduceRequest {
-    let partition = PartitionProduceData { index: 0, records: Some(records) };
+    let partition = PartitionProduceData { index: 0, records: Some(records), ..Default::default() };
     let topic = TopicProduceData { name: "t".into(), partition_data: vec![partition], ..Default::default() };
     ProduceRequest { acks: -1, timeout_ms: 1, topic_data: vec![topic], ..Default::default() }
 }

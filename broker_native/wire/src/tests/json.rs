@@ -26,7 +26,11 @@ fn a_response_survives_json() {
 
 #[test]
 fn bytes_are_hexadecimal_text_in_json() {
-    let data = PartitionProduceData { index: 1, records: Some(Bytes::from_static(&[0, 0x1f, 0xff])) };
+    let data = PartitionProduceData {
+        index: 1,
+        records: Some(Bytes::from_static(&[0, 0x1f, 0xff])),
+        ..Default::default()
+    };
     let json = serde_json::to_string(&data).expect("writes");
     assert_eq!(json, r#"{"index":1,"records":"001fff"}"#);
     assert_eq!(serde_json::from_str::<PartitionProduceData>(&json).expect("parses"), data);

@@ -31,6 +31,8 @@ fn ours_alone(message: &str) -> &'static [&'static str] {
         "ApiVersionsRequest" => &["cluster_id", "node_id"],
         "TxnOffsetCommitRequest" | "TxnOffsetCommitResponse" => &["topic_id"],
         "DeleteGroupsResponse" => &["error_message"],
+        "ProduceRequest" => &["mirror_source", "mirrored_from"],
+        "ProduceResponse" => &["log_end_offset"],
         "FetchRequest" => &["local_reads"],
         "FetchResponse" => &["in_directory"],
         _ => &[],

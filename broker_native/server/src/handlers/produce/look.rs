@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use super::find::find;
 use super::keys::unkeyed;
+use super::mirrored::is_mirror;
 use crate::call::Call;
 use crate::handlers::common::lookup::led;
 use pylog_record::BatchError;
@@ -49,11 +50,14 @@ struct Left {
 struct Slow;
 
 impl Batches {
-    /// Looks at all batches in the request's `bytes`; false when their records have more than `most` bytes.
+    /// Looks at all batches in the request's `bytes`, unless they are a mirror's; false when their records have more than `most` bytes.
     pub fn look(&mut self, call: &Call, bytes: &[u8], most: usize) -> bool {
         let topics = call.shared.topics.now();
         let (mut ranges, mut left) = (self.ranges.iter(), Left { bytes: most });
         self.looked.clear();
+        if is_mirror(&self.request) {
+            return true;
+        }
         for (at, asked) in self.request.topic_data.iter().enumerate() {
             let topic = find(call, &topics, asked, refusal(&self.refusals, at)).ok();
             for data in &asked.partition_data {

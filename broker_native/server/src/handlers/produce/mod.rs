@@ -4,6 +4,8 @@
 //! the replicas in sync (acks=all) is put off, so that requests behind it share it. A batch that begins a transaction may have to wait for the
 //! transaction's coordinator; the requests behind it wait with it.
 //!
+//! Batches of a mirror ([`mirrored`]) go the same way, but keep their offsets.
+//!
 //! KIP-98. Version 5 has the log's start; 7 allows zstd (KIP-110); 8 names the records at fault (KIP-467); 10 names
 //! the current leader to a client that asked another broker (KIP-951); 11 knows TRANSACTION_ABORTABLE, and from 12 on the coordinator adds
 //! partitions to a transaction (KIP-890); 13 names topics by id (KIP-516).
@@ -11,6 +13,7 @@ mod find;
 mod keys;
 mod leaders;
 mod look;
+mod mirrored;
 mod rights;
 pub(super) mod verify;
 
@@ -37,7 +40,7 @@ use pylog_record::Codec;
 use pylog_record::validate::validate_produce;
 use pylog_storage::{AppendOptions, Appended, PartitionLog, StorageError};
 use pylog_wire::ErrorCode;
-use pylog_wire::messages::produce::{PartitionProduceResponse, TopicProduceResponse};
+use pylog_wire::messages::produce::{PartitionProduceData, PartitionProduceResponse, TopicProduceResponse};
 use pylog_wire::messages::{ProduceRequest, ProduceResponse};
 
 /// From this version on batches may be compressed with zstd.
@@ -159,7 +162,7 @@ fn names(call: &Call, batches: &Batches) -> Vec<Option<String>> {
     let image = call.shared.topics.now();
     let name = |(at, asked)| {
         let found = find(call, &image, asked, refusal(&batches.refusals, at)).ok();
-        let found = found.filter(|topic| rights::check_internal(call, topic).is_ok());
+        let found = found.filter(|topic| rights::may_enter_transaction(call, topic));
         found.map(|topic| topic.name.clone())
     };
     batches.request.topic_data.iter().enumerate().map(name).collect()
@@ -197,7 +200,7 @@ fn append_all(call: &Call, batches: &mut Batches, bytes: &mut [u8], checks: &[Tr
             let batch = ranges.next().cloned().flatten().and_then(|range| bytes.get_mut(range));
             let (check, mut looked) = (checks.next().unwrap_or_default(), looked.next().unwrap_or_default());
             let unkeyed = std::mem::take(&mut looked.unkeyed);
-            let appending = || append(call, request, topic, data.index, batch, looked, check);
+            let appending = || append(call, request, topic, data, batch, looked, check);
             // The log of this partition is poisoned by the panic; the other partitions are not affected.
             let outcome = guarded_now(&call.shared, appending)
                 .unwrap_or_else(|| Err((ErrorCode::UnknownServerError, BUG.to_owned())));
@@ -207,6 +210,9 @@ fn append_all(call: &Call, batches: &mut Batches, bytes: &mut [u8], checks: &[Tr
                 }
             }
             let mut answer = answered(data.index, outcome.map(|(_, _, appended)| appended));
+            if mirrored::is_mirror(request) {
+                answer.log_end_offset = mirrored::log_end_offset(call, topic, data.index);
+            }
             if has_log_start(answer.error_code) {
                 answer.log_start_offset = log_start_offset(call, topic, data.index);
             }
@@ -255,22 +261,27 @@ fn append<'a>(
     call: &Call,
     request: &ProduceRequest,
     topic: Result<&'a Arc<Topic>, ErrorCode>,
-    number: i32,
+    data: &PartitionProduceData,
     batch: Option<&mut [u8]>,
     looked: Looked,
     check: TransactionCheck,
 ) -> Result<(&'a Partition, &'a Arc<PartitionLog>, Appended), Refusal> {
     let plain = |code: ErrorCode| (code, code.sentence().to_owned());
-    if !matches!(request.acks, -1..=1) {
+    if !matches!(request.acks, -1..=1) && !mirrored::is_mirror(request) {
         return Err(plain(ErrorCode::InvalidRequiredAcks));
     }
     let topic = topic.map_err(plain)?;
     rights::check_internal(call, topic)?;
-    let (partition, log) = led(&call.shared, Some(topic), number, -1).map_err(plain)?;
+    let (partition, log) = led(&call.shared, Some(topic), data.index, -1).map_err(plain)?;
     if let Some(leader_state) = &partition.leader_state {
-        if request.acks == ALL && leader_state.is_under_min_isr() {
+        if waits_for_all(request.acks) && leader_state.is_under_min_isr() {
             return Err(plain(ErrorCode::NotEnoughReplicas));
         }
+    }
+    if mirrored::is_mirror(request) {
+        let appended = mirrored::append(request, partition, log, data.mirrored_from, batch)?;
+        call.shared.metrics.batches_in.increment();
+        return Ok((partition, log, appended));
     }
     let batch = batch
         .ok_or_else(|| (ErrorCode::InvalidRecord, "the request has no batch for the partition".into()))?;
@@ -304,6 +315,11 @@ fn append<'a>(
     metrics.batches_in.increment();
     metrics.records_in.add(u64::try_from(info.records_count).unwrap_or(0));
     Ok((partition, log, appended))
+}
+
+/// Whether the answer waits for the replicas in sync.
+fn waits_for_all(acks: i16) -> bool {
+    matches!(acks, ALL | mirrored::ACKS)
 }
 
 fn refusal_of(error: &StorageError) -> Refusal {
@@ -373,7 +389,7 @@ fn wait(
     log: &PartitionLog,
     appended: &Appended,
 ) -> Option<(oneshot::Receiver<Result<(), StorageError>>, Option<Arc<LeaderState>>)> {
-    let leader_state = partition.leader_state.as_ref().filter(|_| acks == ALL);
+    let leader_state = partition.leader_state.as_ref().filter(|_| waits_for_all(acks));
     if acks == 0 || (leader_state.is_none() && !log.is_flushed()) {
         return None;
     }

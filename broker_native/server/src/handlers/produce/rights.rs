@@ -1,5 +1,6 @@
 //! What a producer may write to.
 use super::look::Batches;
+use super::mirrored::is_mirror;
 use super::verify::transactional;
 use crate::authorization::table::{PRODUCE_INTERNAL, PRODUCE_TOPIC, PRODUCE_TRANSACTION};
 use crate::call::Call;
@@ -22,13 +23,20 @@ pub fn refusals(call: &Call, request: &ProduceRequest) -> Vec<Option<ErrorCode>>
 
 /// Whether the request has transactional records and is not in a transactional id's name that the client may use.
 pub fn is_transaction_denied(call: &Call, batches: &Batches, bytes: &[u8]) -> bool {
-    if !call.is_guarded() {
+    // The transactions of a mirror's batches are another cluster's.
+    if !call.is_guarded() || is_mirror(&batches.request) {
         return false;
     }
     let mut ranges = batches.ranges.iter().flatten();
     let is_transactional = ranges.any(|range| bytes.get(range.clone()).and_then(transactional).is_some());
     let id = batches.request.transactional_id.as_deref();
     is_transactional && id.is_none_or(|id| !call.may(&PRODUCE_TRANSACTION, id))
+}
+
+/// Whether a transaction may hold the topic: neither an internal one nor a mirror, whose marker would take the place of another cluster's
+/// record.
+pub fn may_enter_transaction(call: &Call, topic: &Topic) -> bool {
+    check_internal(call, topic).is_ok() && !topic.is_mirror()
 }
 
 /// Whether the client may write to the topic itself, which may be an internal one.

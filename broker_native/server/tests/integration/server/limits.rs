@@ -221,7 +221,7 @@ const ROOM_BYTES: usize = 512 << 20;
 /// A small request with a large answer: so many partitions of a topic that is not there, without a batch.
 fn empty_produce(partitions: i32) -> ProduceRequest {
     let mut request = produce_request("nowhere", 0, Vec::new(), 1);
-    let numbered = |index| PartitionProduceData { index, records: None };
+    let numbered = |index| PartitionProduceData { index, ..Default::default() };
     request.topic_data[0].partition_data = (0..partitions).map(numbered).collect();
     request
 }

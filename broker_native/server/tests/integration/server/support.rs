@@ -293,7 +293,8 @@ pub fn batch(values: &[&str]) -> Vec<u8> {
 }
 
 pub fn produce_request(topic: &str, partition: i32, batch: Vec<u8>, acks: i16) -> ProduceRequest {
-    let partition_data = vec![PartitionProduceData { index: partition, records: Some(batch.into()) }];
+    let partition_data =
+        vec![PartitionProduceData { index: partition, records: Some(batch.into()), ..Default::default() }];
     let topic_data = vec![TopicProduceData { name: topic.into(), partition_data, ..Default::default() }];
     ProduceRequest { acks, timeout_ms: 10_000, topic_data, ..Default::default() }
 }
