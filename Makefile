@@ -11,6 +11,8 @@ BIN := $(VENV)/bin
 PROFILE ?= dev
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
+# Where it is set, each of the many processes of tests and benchmarks would compile all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 CARGO := cargo
 MANIFEST := --manifest-path broker_native/Cargo.toml --locked
 RUST_SOURCES := $(shell find broker_native -path '*/src/*.rs' -not -path '*/target/*' 2>/dev/null) $(wildcard broker_native/Cargo.* broker_native/*/Cargo.toml)

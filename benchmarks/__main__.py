@@ -1,5 +1,6 @@
 """`python -m benchmarks [ROW ...]`: measure, print the table, write the JSON, draw the picture."""
 
+import os
 import signal
 import sys
 from pathlib import Path
@@ -28,6 +29,7 @@ _PICTURE = _ROOT / "docs" / "benchmark.svg"
 )
 def main(keys: tuple[str, ...], rounds: int, scale: float, sides: tuple[str, ...], save: bool) -> None:
     """Measure pylog beside Apache Kafka. Without KEYS all rows run."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # with it a broker would compile all its modules at every start
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # so that brokers and sessions end too
     log = Console(stderr=True)
     bench = Bench(rounds=rounds, scale=scale, sides=sides or SIDES)
