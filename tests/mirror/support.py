@@ -149,16 +149,16 @@ def committed(servers: str, topic: str, partitions: int, ends_at: Sequence[int])
     at_end: set[int] = set()
 
     def read() -> bool:
-        message = consumer.poll(1)
-        if message is not None and message.error():
-            assert message.error().name() == "_PARTITION_EOF", message.error()
-            at_end.add(message.partition())
-        elif message is not None:
-            found[message.partition()].append((message.offset(), message.value()))
+        for message in consumer.consume(10_000, 0.2):
+            if message.error():
+                assert message.error().name() == "_PARTITION_EOF", message.error()
+                at_end.add(message.partition())
+            else:
+                found[message.partition()].append((message.offset(), message.value()))
         return len(at_end) == partitions
 
     try:
-        until(read, f"{topic} is read to {ends_at}", pause_s=0)
+        until(read, f"{topic} is read to {ends_at}", 120, pause_s=0)
     finally:
         consumer.close()
     return found

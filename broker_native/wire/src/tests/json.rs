@@ -32,7 +32,7 @@ fn bytes_are_hexadecimal_text_in_json() {
         ..Default::default()
     };
     let json = serde_json::to_string(&data).expect("writes");
-    assert_eq!(json, r#"{"index":1,"records":"001fff"}"#);
+    assert_eq!(json, r#"{"index":1,"records":"001fff","mirrored_from":-1}"#);
     assert_eq!(serde_json::from_str::<PartitionProduceData>(&json).expect("parses"), data);
     for wrong in [r#"{"records":"0"}"#, r#"{"records":"zz"}"#] {
         serde_json::from_str::<PartitionProduceData>(wrong).expect_err("not pairs of hex digits");
