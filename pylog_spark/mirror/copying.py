@@ -21,7 +21,7 @@ from pylog_spark.results.decoding import all_decoded
 from pylog_spark.results.mirror import MirroredPartition
 
 #: How often topics and settings are compared.
-REFRESH_S = 5.0
+REFRESH_S = 2.0
 #: How often offsets of groups are.
 GROUPS_S = 10.0
 _TICK_S = 0.1
