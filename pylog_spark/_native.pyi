@@ -19,8 +19,10 @@ __all__ = [
     "RawConnection",
     "RecordWriter",
     "SettingRow",
+    "TypedRead",
     "__version__",
     "close_log",
+    "encode",
     "flush_log",
     "log_loggers",
     "murmur2",
@@ -69,9 +71,13 @@ class NativeError(Exception):
     """Raised by everything native. `args == (kind, message)`.
 
     `kind` is a Kafka error name (``UNKNOWN_TOPIC_OR_PARTITION``, ``OFFSET_OUT_OF_RANGE``, ...) or one of
-    ``UNREACHABLE``, ``TIMED_OUT``, ``TOKEN_UNAVAILABLE``, ``SSL_AUTHENTICATION_FAILED``, ``CORRUPT_BATCH``, ``LOG_TRUNCATED``, ``INVALID_ARGUMENT``, ``IO``, ``LOCKED``, ``CLOSED``, ``FORKED``.
+    ``UNREACHABLE``, ``TIMED_OUT``, ``TOKEN_UNAVAILABLE``, ``SSL_AUTHENTICATION_FAILED``, ``CORRUPT_BATCH``, ``BAD_RECORD``, ``LOG_TRUNCATED``, ``INVALID_ARGUMENT``, ``IO``, ``LOCKED``, ``CLOSED``, ``FORKED``.
     `message` is one sentence that names the broker, topic, partition, offset or file concerned.
     """
+
+def encode(batch: _ArrowArray, *, key: str | None = None, value: str | None = None) -> _Batch:
+    """`batch` with its columns "key" and "value" as the bytes of records in these formats (those of `TypedRead`); the other columns, and
+    one without a format, stay. JSON is made of a struct."""
 
 def murmur2(data: bytes) -> int:
     """Kafka's murmur2 hash of `data` as a signed 32-bit int (org.apache.kafka.common.utils.Utils.murmur2)."""
@@ -277,6 +283,7 @@ class Client:
         max_rows: int = 10_000,
         timestamps: Sequence[tuple[int, int]] | None = None,
         keys: Sequence[tuple[str, Sequence[bytes | None]]] = ...,
+        typed: TypedRead | None = None,
     ) -> tuple[list[_Batch] | None, int, int]:
         """All rows of small ranges (topic, partition, start, end, topic_id), in their order, with one fetch to each leader as a rule:
         (batches, rows, bytes of Arrow data); None instead of the batches when they are more than `most_bytes`. Columns and filters are
@@ -313,6 +320,34 @@ class Client:
         inside. Many at once are pipelined."""
     def close(self) -> None: ...
 
+class _ArrowSchema(Protocol):
+    """A schema of Arrow's, of whichever library."""
+
+    def __arrow_c_schema__(self) -> object: ...
+
+@final
+class TypedRead:
+    """What a typed read gives: columns of `schema`, each from one of `sources`.
+
+    A source is "record:" and the name of a column that a read without formats gives, "key" or "value" (decoded by its format), "field"
+    (a field of the value, by the column's name) or "corrupt" (the text of a record that does not parse). A format is "json", or
+    "string", "long", "integer", "short", "float", "double" of Kafka's serializers. `mode` is "PERMISSIVE", "DROPMALFORMED" or
+    "FAILFAST" (then reading raises BAD_RECORD).
+    """
+
+    def __new__(
+        cls,
+        schema: _ArrowSchema,
+        sources: Sequence[str],
+        *,
+        key: str | None = None,
+        value: str | None = None,
+        mode: str = "PERMISSIVE",
+    ) -> TypedRead: ...
+    @property
+    def left_out(self) -> int:
+        """Records that readers with this object have left out because they do not parse (DROPMALFORMED)."""
+
 @final
 class RangeReader:
     """Records of ranges [start, end) of partitions as a stream of Arrow batches (`__arrow_c_stream__`, once only).
@@ -347,6 +382,7 @@ class RangeReader:
         limit: int | None = None,
         local_reads: bool = False,
         keep_connections: bool = False,
+        typed: TypedRead | None = None,
     ) -> RangeReader:
         """`then`: further ranges (none when left out), (topic, partition, start, end, topic_id). With `follow`, the end of the last one is
         ignored and `next_batch` waits for new records.

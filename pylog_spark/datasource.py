@@ -17,6 +17,8 @@ from pylog_spark.errors import PylogError
 from pylog_spark.options import BATCH, STREAM, check_names, read_options, write_options
 from pylog_spark.spark.raising import sentence_first
 from pylog_spark.spark.worker import freeze_imports
+from pylog_spark.typed.columns import typed_columns, typed_ddl
+from pylog_spark.typed.writing import typed_write
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import (
@@ -77,6 +79,8 @@ class PylogDataSource(DataSource):
         from pylog_spark.source.log import Log
 
         Log(options).check()
+        if options.formats.are_given:
+            return typed_ddl(options.formats, options.include_headers)
         return columns.read_ddl(options.include_headers)
 
     @sentence_first
@@ -128,7 +132,8 @@ class PylogDataSource(DataSource):
 
         freeze_imports()
         options = read_options(self.options, scope)
-        names = columns.read_columns(schema)
+        typed = typed_columns(schema, options.formats) if options.formats.are_given else None
+        names = () if typed else columns.read_columns(schema)
         nullable = {field.name: field.nullable for field in schema.fields}
         return RangeSource(
             options.task_client,
@@ -140,6 +145,7 @@ class PylogDataSource(DataSource):
             options.limit,
             options.rack,
             options.local_reads,
+            typed,
         )
 
     def _write_plan(self, schema: StructType, *, streaming: bool) -> WritePlan:
@@ -148,7 +154,11 @@ class PylogDataSource(DataSource):
 
         freeze_imports()
         options = write_options(self.options, streaming=streaming)
-        names = columns.write_columns(schema, options.topic)
+        typed = None
+        if options.formats.are_given:
+            names, typed = typed_write(schema, options.topic, options.formats)
+        else:
+            names = columns.write_columns(schema, options.topic)
         batch = None if streaming else batch_write(options.named, options.topic)
         return WritePlan(
             options.client,
@@ -157,4 +167,5 @@ class PylogDataSource(DataSource):
             options.delivery,
             batch,
             abandoned_after_ms=options.abandoned_after_ms,
+            typed=typed,
         )

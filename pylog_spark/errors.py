@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
-    from pylog_spark._native import Client, RangeReader, RecordWriter, SettingRow
+    from pylog_spark._native import Client, RangeReader, RecordWriter, SettingRow, TypedRead, _ArrowArray, _Batch
 
 #: Conditions, each with what it means. The names may not change: users search for them.
 CONDITIONS: dict[str, str] = {
@@ -40,6 +40,7 @@ CONDITIONS: dict[str, str] = {
     "PYLOG_INVALID_CHECKPOINT": "an offset in Spark's checkpoint that neither pylog nor Spark's Kafka connector wrote",
     "PYLOG_UNSUPPORTED_MODE": "a save or output mode that a log cannot offer",
     "PYLOG_UNSUPPORTED_SPARK": "a feature that this version of Spark cannot offer",
+    "PYLOG_BAD_RECORD": "a key or value that does not parse as `keyFormat` or `valueFormat` says, with mode FAILFAST",
     "PYLOG_CORRUPT_BATCH": "stored bytes whose checksum is wrong",
     "PYLOG_DELIVERY": "a record that the brokers refused or did not acknowledge",
     "PYLOG_NO_TRANSACTIONS": "brokers that cannot do what exactly-once writing needs",
@@ -93,6 +94,10 @@ _NATIVE_KINDS: dict[str, tuple[str, str]] = {
     "OFFSET_OUT_OF_RANGE": ("PYLOG_DATA_LOSS", "set failOnDataLoss to false to go on with what is left"),
     "LOG_TRUNCATED": ("PYLOG_LOG_TRUNCATED", "set failOnDataLoss to false to go on with what is left"),
     "CORRUPT_BATCH": ("PYLOG_CORRUPT_BATCH", "restore the segment from a replica or a backup"),
+    "BAD_RECORD": (
+        "PYLOG_BAD_RECORD",
+        "set mode to PERMISSIVE to get such records with nulls, or to DROPMALFORMED to leave them out",
+    ),
     "INVALID_ARGUMENT": ("PYLOG_INVALID_OPTION", "correct the option"),
     "INVALID_CONFIG": ("PYLOG_INVALID_OPTION", "correct the option"),
     "MESSAGE_TOO_LARGE": ("PYLOG_DELIVERY", "raise message.max.bytes of the broker or max.message.bytes of the topic"),
@@ -152,6 +157,13 @@ class NativeModule(Protocol):
     @property
     def RecordWriter(self) -> type[RecordWriter]:  # noqa: N802
         """Appends batches."""
+
+    @property
+    def TypedRead(self) -> type[TypedRead]:  # noqa: N802
+        """What a typed read gives."""
+
+    def encode(self, batch: _ArrowArray, *, key: str | None = None, value: str | None = None) -> _Batch:
+        """A batch with its columns `key` and `value` in their formats."""
 
     def murmur2(self, data: bytes) -> int:
         """Kafka's hash of a key."""

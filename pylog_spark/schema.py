@@ -12,7 +12,7 @@ from pylog_spark.errors import PylogError, native
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import StructField, StructType
 
 _HEADERS_DDL = "array<struct<key:string,value:binary>>"
 
@@ -58,16 +58,21 @@ def read_columns(schema: StructType) -> tuple[str, ...]:
             "PYLOG_INVALID_SCHEMA", f"The schema of a read must name at least one column of {', '.join(READ_COLUMNS)}."
         )
     for field in schema.fields:
-        wanted = READ_COLUMNS.get(field.name)
-        if wanted is None:
+        if field.name not in READ_COLUMNS:
             raise PylogError("PYLOG_INVALID_SCHEMA", _unknown_column(field.name))
-        if field.dataType.simpleString() != wanted or not _as_declared(field):
-            raise PylogError(
-                "PYLOG_INVALID_SCHEMA",
-                f"The column {field.name} of a read is {wanted.upper()}, not {field.dataType.simpleString().upper()}; "
-                f"give .schema() that type and cast after load().",
-            )
+        check_record_column(field, field.name, "cast after load()")
     return tuple(field.name for field in schema.fields)
+
+
+def check_record_column(field: StructField, name: str, otherwise: str) -> None:
+    """Check that `field` has the type of the record's column `name`; `otherwise` is what to do besides giving it that type."""
+    wanted = READ_COLUMNS[name]
+    if field.dataType.simpleString() != wanted or not _as_declared(field, name):
+        raise PylogError(
+            "PYLOG_INVALID_SCHEMA",
+            f"The column {field.name} of a read is {wanted.upper()}, not {field.dataType.simpleString().upper()}; "
+            f"give .schema() that type and {otherwise}.",
+        )
 
 
 def write_columns(schema: StructType, topic: str | None) -> dict[str, str]:
@@ -89,8 +94,7 @@ def write_columns(schema: StructType, topic: str | None) -> dict[str, str]:
     """
     given = {field.name.lower(): field for field in schema.fields} | {field.name: field for field in schema.fields}
     names = {name: given[name].name for name in WRITE_COLUMNS if name in given}
-    types = {name: given[name].dataType.simpleString() for name in names}
-    if "value" not in types:
+    if "value" not in names:
         frame = [field.name for field in schema.fields]
         near = native().nearest("value", frame)
         hint = f" (rename {near}?)" if near is not None else ""
@@ -99,20 +103,33 @@ def write_columns(schema: StructType, topic: str | None) -> dict[str, str]:
             f"A write needs a column value of type STRING or BINARY and the frame has only {', '.join(frame) or 'none'}"
             f"{hint}; for example df.selectExpr('to_json(struct(*)) AS value').",
         )
-    if topic is None and "topic" not in types:
+    if topic is None and "topic" not in names:
         raise PylogError(
             "PYLOG_INVALID_SCHEMA", "A write needs a topic: give the option topic or a column topic of type STRING."
         )
-    for name, accepted in WRITE_COLUMNS.items():
-        if name in types and types[name] not in accepted:
-            raise PylogError(
-                "PYLOG_INVALID_SCHEMA",
-                f"The column {names[name]} must be {' or '.join(word.upper() for word in accepted)} to be written, not "
-                f"{types[name].upper()}; cast or drop it.",
-            )
+    check_write_types({name: given[name] for name in names}, WRITE_COLUMNS)
     if topic is not None:
         names.pop("topic", None)
     return names
+
+
+def check_write_types(fields: Mapping[str, StructField], accepted: Mapping[str, Sequence[str]]) -> None:
+    """Check that the fields of a record (by the record's names) have types that can be written.
+
+    Parameters
+    ----------
+    fields : mapping of str to StructField
+        The frame's fields.
+    accepted : mapping of str to sequence of str
+        The types of each, as Spark writes them; ``struct`` is any struct.
+    """
+    for name, field in fields.items():
+        if not {field.dataType.simpleString(), field.dataType.typeName()} & set(accepted[name]):
+            raise PylogError(
+                "PYLOG_INVALID_SCHEMA",
+                f"The column {field.name} must be {' or '.join(word.upper() for word in accepted[name])} to be written, not "
+                f"{field.dataType.simpleString().upper()}; cast or drop it.",
+            )
 
 
 def arrow_schema(columns: Sequence[str], nullable: Mapping[str, bool]) -> pa.Schema:
@@ -133,9 +150,9 @@ def arrow_schema(columns: Sequence[str], nullable: Mapping[str, bool]) -> pa.Sch
     return pa.schema([pa.field(name, types[name], nullable.get(name, True)) for name in columns])
 
 
-def _as_declared(field: Any) -> bool:
+def _as_declared(field: Any, name: str) -> bool:
     """Whether the parts of a headers column are nullable, as they are declared."""
-    if field.name != "headers":
+    if name != "headers":
         return True
     array = field.dataType
     return bool(array.containsNull and all(part.nullable for part in array.elementType.fields))

@@ -121,11 +121,11 @@ def test_the_map_says_of_every_crate_what_cargo_lets_it_use() -> None:
     assert said == {crate: own(dependencies) for crate, dependencies in crates().items()}
 
 
-def test_only_columnar_and_native_see_arrow_only_native_sees_python_and_only_the_server_has_a_runtime() -> None:
+def test_only_columnar_typed_and_native_see_arrow_only_native_sees_python_and_only_the_server_has_a_runtime() -> None:
     def users(prefix: str) -> set[str]:
         return {crate for crate, names in crates().items() if any(name.startswith(prefix) for name in names)}
 
-    assert users("arrow-") == {"columnar", "native"}
+    assert users("arrow-") == {"columnar", "native", "typed"}
     assert users("pyo3") == {"native"}
     assert users("tokio") == {"native", "server"}
 

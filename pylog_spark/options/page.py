@@ -68,10 +68,10 @@ runs unchanged, or refused with the reason. A name that neither client knows is 
 
 A read gives `key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP, timestampType INT`, and with `includeHeaders` also
 `headers ARRAY<STRUCT<key: STRING, value: BINARY>>`. With `.schema("value BINARY")`, or any other choice of these columns
-in any order, only those are built, which is faster.
+in any order, only those are built, which is faster. With `valueFormat` or `keyFormat` a read has [typed columns](typed.md).
 
 A write takes `value` (STRING or BINARY, required; null is a tombstone), `key` (STRING or BINARY), `topic` (STRING), `partition` (INT),
-`timestamp` (TIMESTAMP), `headers`. Other columns are left alone. Rows with a key go where Kafka's own clients would put
+`timestamp` (TIMESTAMP), `headers`. Other columns are left alone, unless `valueFormat` makes the value of them. Rows with a key go where Kafka's own clients would put
 them (murmur2), rows without one to one partition after the other, a batch at a time.
 
 ## Errors

@@ -24,6 +24,7 @@ from pylog_spark.offsets.spans import EVERY, Spans
 from pylog_spark.options.names import SINK_TOPIC, client_settings, option_values
 from pylog_spark.options.secrets import ClientSettings
 from pylog_spark.options.table import BATCH, STREAM
+from pylog_spark.typed.formats import Formats, formats
 
 #: How long a task waits for its records unless an option says otherwise: `spark.network.timeout`, which Spark's connector takes.
 POLL_TIMEOUT_MS = 120_000
@@ -92,6 +93,7 @@ class ReadOptions:
     task_client: Mapping[str, str]
     rack: str
     local_reads: bool
+    formats: Formats
 
 
 def read_options(given: Mapping[str, str], scope: str) -> ReadOptions:
@@ -144,6 +146,7 @@ def read_options(given: Mapping[str, str], scope: str) -> ReadOptions:
         task_client=_of_tasks(client, values["kafkaConsumer.pollTimeoutMs"]),
         rack=rack,
         local_reads=values["localReads"],
+        formats=formats(values),
     )
 
 

@@ -10,6 +10,7 @@ from pylog_spark.offsets import texts
 from pylog_spark.offsets.filters import parse_keys, parse_prefixes
 from pylog_spark.offsets.limits import parse_offsets, parse_partitions
 from pylog_spark.offsets.spans import parse_numbers, parse_times
+from pylog_spark.typed import formats
 
 BATCH = "batch read"
 STREAM = "stream read"
@@ -126,6 +127,42 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "includeHeaders", "boolean", texts.boolean, READ, "Whether the column `headers` is read.", "false", (WRITE,)
+    ),
+    Option(
+        "valueFormat",
+        "json or a serializer",
+        formats.one_format,
+        ALL,
+        "What values are ([typed columns](typed.md)). `json`: objects, whose fields become columns; `string`, `long`, `integer`, `short`, `float` or `double`: what Kafka's serializer of this name writes, in the column `value`. A write makes them in the same way: with `json` of all columns that are not the record's own. Default: `binary`, the bytes as they are.",
+    ),
+    Option(
+        "keyFormat",
+        "json or a serializer",
+        formats.one_format,
+        ALL,
+        "What keys are, as in `valueFormat`. The fields of a JSON key are parts of the column `key`.",
+    ),
+    Option(
+        "valueSchema",
+        "DDL or @file",
+        formats.schema_text,
+        READ,
+        "The fields of values that have some, such as `id bigint, name string`, or the path of a file on the driver that says them. Only where `.schema()` does not name the columns: the read then gives all these fields and all columns of the record.",
+    ),
+    Option("keySchema", "DDL or @file", formats.schema_text, READ, "The fields of keys, as in `valueSchema`."),
+    Option(
+        "recordPrefix",
+        "text",
+        texts.nonempty,
+        ALL,
+        "What is put before the names of the record's own columns where keys or values have a format, so that fields of the value may have those names: with `record_` the columns are `record_key`, `record_topic` and so on.",
+    ),
+    Option(
+        "mode",
+        "PERMISSIVE, DROPMALFORMED or FAILFAST",
+        formats.one_mode,
+        READ,
+        "What becomes of a record whose key or value does not parse as its format says. `PERMISSIVE` (default): what does not parse is null, and a column `_corrupt_record STRING`, if `.schema()` names it, has the text. `DROPMALFORMED`: the record is left out. `FAILFAST`: the query fails.",
     ),
     Option(
         "minPartitions",

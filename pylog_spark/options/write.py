@@ -9,6 +9,7 @@ from pylog_spark.errors import PylogError
 from pylog_spark.offsets.texts import AT_LEAST_ONCE, EXACTLY_ONCE
 from pylog_spark.options.names import client_settings, option_values
 from pylog_spark.options.table import WRITE
+from pylog_spark.typed.formats import Formats, formats
 
 #: Kafka's default of `delivery.timeout.ms`.
 DELIVERY_TIMEOUT_MS = 120_000
@@ -37,6 +38,8 @@ class WriteOptions:
         After how long others may abort a write that is not decided.
     client : mapping
         Settings of the native client.
+    formats : Formats
+        The formats of keys and values.
     """
 
     topic: str | None
@@ -44,6 +47,7 @@ class WriteOptions:
     named: tuple[str, int] | None
     abandoned_after_ms: int
     client: Mapping[str, str]
+    formats: Formats
 
 
 def write_options(given: Mapping[str, str], *, streaming: bool = False) -> WriteOptions:
@@ -64,7 +68,7 @@ def write_options(given: Mapping[str, str], *, streaming: bool = False) -> Write
         _check_client(client)
     named = _named(values["txnAppId"], values["txnVersion"], delivery, streaming=streaming)
     abandoned_after_ms = _abandoned_after_ms(values["abandonedAfter"], delivery, client)
-    return WriteOptions(values["topic"], delivery, named, abandoned_after_ms, client)
+    return WriteOptions(values["topic"], delivery, named, abandoned_after_ms, client, formats(values))
 
 
 def _check_client(client: Mapping[str, str]) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import datasource as _spark
 from pyspark.sql.datasource import DataSourceStreamWriter, WriterCommitMessage
 
+from pylog_spark.errors import PylogError
 from pylog_spark.sink import commit
 from pylog_spark.sink.abandoned import end_abandoned
 from pylog_spark.sink.batch import give_up, log_aborted, log_written, outcomes_of, warn_of_old
@@ -69,7 +70,14 @@ class _RowWriter(_Outcome, DataSourceStreamWriter):
 
 def stream_writer(plan: WritePlan) -> DataSourceStreamWriter:
     """Give the writer that this version of Spark can drive."""
-    return _RowWriter(plan) if _ArrowWriter is None else _StreamWriter(plan)
+    if _ArrowWriter is not None:
+        return _StreamWriter(plan)
+    if plan.typed is not None:
+        raise PylogError(
+            "PYLOG_UNSUPPORTED_SPARK",
+            "A stream that writes typed columns needs Spark 4.1 or later; write a column value, for example of to_json(struct(*)).",
+        )
+    return _RowWriter(plan)
 
 
 def row_batches(rows: Iterator[Any], columns: Sequence[str]) -> Iterator[pa.RecordBatch]:

@@ -29,6 +29,8 @@ from pylog_spark.spark.worker import acknowledge, freeze_imports
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from pylog_spark.typed.writing import TypedWrite
+
 #: Names of the local properties by which a task knows which query and which batch it works for.
 _QUERY_ID = "sql.streaming.queryId"
 _BATCH_ID = "streaming.sql.batchId"
@@ -82,6 +84,8 @@ class WritePlan:
         Names this attempt at the write.
     abandoned_after_ms : int
         The option `abandonedAfter`, in milliseconds.
+    typed : TypedWrite or None
+        How columns become keys and values, where those have a format.
     """
 
     client: Mapping[str, str]
@@ -92,6 +96,7 @@ class WritePlan:
     decided: bool = False
     job: str = field(default_factory=fresh_job)
     abandoned_after_ms: int = ABANDONED_AFTER_MS
+    typed: TypedWrite | None = None
 
     @property
     def exactly_once(self) -> bool:
@@ -133,7 +138,7 @@ class WritePlan:
         freeze_imports()
         acknowledge()
         oldest = Oldest(self.topic)
-        selected = (oldest.seen(_records(batch, self.columns)) for batch in batches)
+        selected = (oldest.seen(self._records(batch)) for batch in batches)
         write = self.batch or _micro_batch()
         if not self.exactly_once:
             return replace(self._append(selected, write), oldest_ms=oldest.times_ms)
@@ -154,6 +159,12 @@ class WritePlan:
         outcome = Outcome(write, self.job, done.transaction, skipped=late, topic_ids=done.topic_ids)
         return Written(flushed.records, flushed.bytes, flushed.offsets, outcome, oldest.times_ms)
 
+    def _records(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The columns that make a record, under the record's names."""
+        if self.typed is not None:
+            return self.typed.records(batch, self.columns)
+        return batch.select(list(self.columns.values())).rename_columns(list(self.columns))
+
     def _append(self, batches: Iterator[pa.RecordBatch], write: Write | None) -> Written:
         query = write if write is not None and write.kind == STREAM else None
         known = (remembered(query) if query else None) or {}
@@ -171,11 +182,6 @@ class WritePlan:
             found = ledger_of_process(self.client).topic_ids({topic for topic, _ in flushed.offsets})
             remember(query, checked(query, known, found))
         return Written(flushed.records, flushed.bytes, flushed.offsets)
-
-
-def _records(batch: pa.RecordBatch, columns: Mapping[str, str]) -> pa.RecordBatch:
-    """The columns that make a record, under the record's names."""
-    return batch.select(list(columns.values())).rename_columns(list(columns))
 
 
 def _micro_batch() -> Write | None:

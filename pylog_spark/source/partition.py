@@ -25,7 +25,8 @@ from pylog_spark.spark.worker import acknowledge, freeze_imports
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from pylog_spark._native import RangeReader
+    from pylog_spark._native import RangeReader, TypedRead
+    from pylog_spark.typed.columns import TypedColumns
 
 
 _log = logging.getLogger("pylog_spark")
@@ -57,7 +58,7 @@ class RangeSource:
     client : mapping of str to str
         Settings of the native client.
     columns : tuple of str
-        Columns to build, in Spark's order.
+        Columns to build, in Spark's order; none in a typed read.
     nullable : mapping of str to bool
         Column -> whether Spark's schema lets it be null.
     batch_bytes : int
@@ -72,6 +73,8 @@ class RangeSource:
         The rack of this task, or ``env:`` and the environment variable of its process that holds it.
     local_reads : bool
         Whether records may come from the brokers' files, where this process sees them.
+    typed : TypedColumns or None
+        The columns of a typed read.
     """
 
     client: Mapping[str, str]
@@ -83,6 +86,7 @@ class RangeSource:
     limit: int | None = None
     rack: str = ""
     local_reads: bool = False
+    typed: TypedColumns | None = None
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take the values in a task, which then waits for the range that it is to read."""
@@ -94,8 +98,9 @@ class RangeSource:
         if not isinstance(partition, RangePartition):
             return
         left, rows_left = list(partition.ranges), self.limit
+        typed = self.native_typed()
         while left and rows_left != 0:
-            reader = self._open(left, rows_left)
+            reader = self._open(left, rows_left, typed)
             try:
                 for batch in self._batches(reader):
                     rows_left = None if rows_left is None else rows_left - batch.num_rows
@@ -106,15 +111,28 @@ class RangeSource:
             finally:
                 reader.stop()
                 self._log_way(reader)
+                log_left_out(typed)
+
+    def native_typed(self) -> TypedRead | None:
+        """Give what a native reader makes of keys and values; None where they stay bytes."""
+        return self.typed.native() if self.typed is not None else None
+
+    def arrow_schema(self) -> pa.Schema:
+        """Give the schema that Spark expects."""
+        return self.typed.arrow_schema() if self.typed is not None else arrow_schema(self.columns, self.nullable)
+
+    def record_columns(self) -> Mapping[str, str]:
+        """Give the columns that show a record's as it is: their names -> the record's names."""
+        return self.typed.of_record() if self.typed is not None else {name: name for name in self.columns}
 
     def as_planned(self, batches: Iterable[Any]) -> list[pa.RecordBatch]:
         """Give batches of the native client (``__arrow_c_array__``) in the schema that Spark expects."""
         import pyarrow as pa
 
-        schema = arrow_schema(self.columns, self.nullable)
+        schema = self.arrow_schema()
         return [pa.RecordBatch.from_arrays(pa.record_batch(batch).columns, schema=schema) for batch in batches]
 
-    def _open(self, ranges: list[PlannedRange], limit: int | None) -> RangeReader:
+    def _open(self, ranges: list[PlannedRange], limit: int | None, typed: TypedRead | None) -> RangeReader:
         (first, topic_id), *others = ranges
         with translated():
             return native().RangeReader(
@@ -129,6 +147,7 @@ class RangeSource:
                 limit=limit,
                 local_reads=self.local_reads,
                 keep_connections=True,
+                typed=typed,
                 **self.wanted.native(),
             )
 
@@ -152,7 +171,7 @@ class RangeSource:
         import pyarrow as pa
 
         freeze_imports()
-        schema = arrow_schema(self.columns, self.nullable)
+        schema = self.arrow_schema()
         stream = pa.RecordBatchReader.from_stream(reader)
         while True:
             try:
@@ -175,6 +194,12 @@ class RangeSource:
         cause = (lost.kind, lost.message)
         rest = after_loss(self.client, self.fail_on_data_loss, offsets.partition, span, topic_id, cause)
         return [(OffsetRange(offsets.partition, *rest), topic_id), *others] if rest else others
+
+
+def log_left_out(typed: TypedRead | None) -> None:
+    """Say in the log of this process how many damaged records a reader left out."""
+    if typed is not None and typed.left_out:
+        _log.warning("left out %d records that do not parse, as mode=DROPMALFORMED says", typed.left_out)
 
 
 class _Lost(Exception):

@@ -20,7 +20,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from pylog_spark.errors import PylogError, native, translated
-from pylog_spark.source.partition import RangePartition, RangeSource
+from pylog_spark.source.partition import RangePartition, RangeSource, log_left_out
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -89,16 +89,21 @@ class Prefetcher:
 
     def _read_at_once(self, task: RangePartition) -> tuple[Sequence[Any] | None, int, int]:
         source = self._source
+        typed = source.native_typed()
         with translated():
             if self._client is None:
                 self._client = native().Client(_with_deadlines(source.client))
-            return self._client.read_at_once(
+            read = self._client.read_at_once(
                 [(*offsets.partition, offsets.start, offsets.end, topic_id) for offsets, topic_id in task.ranges],
                 list(source.columns),
                 self._most_bytes,
                 batch_bytes=max(1, min(source.batch_bytes, self._most_bytes)),
+                typed=typed,
                 **source.wanted.native(),
             )
+        if read[0] is not None:
+            log_left_out(typed)
+        return read
 
     def close(self) -> None:
         """Close the connections."""

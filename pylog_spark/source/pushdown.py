@@ -10,7 +10,7 @@ The reader cannot detect that, so the documentation says to load the frame anew 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ import pyspark.sql.datasource as spark
 from pylog_spark.errors import PylogError
 from pylog_spark.offsets.filters import IN, RANGE, BytesTest, RecordFilter
 from pylog_spark.offsets.spans import BEYOND, EVERY, LOWEST, Spans
+from pylog_spark.schema import READ_COLUMNS
 from pylog_spark.source.batch import PylogReader
 from pylog_spark.source.held_back import Release
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MS = timedelta(milliseconds=1)
+_AS_THEY_ARE = {name: name for name in READ_COLUMNS}
 
 #: How a condition compares, by the name of Spark's class.
 _COMPARISONS = {
@@ -49,8 +51,9 @@ class PushdownReader(PylogReader):
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
         """Take the conditions that are understood and give back the others."""
         wanted, left = self._source.wanted, []
+        of_record = self._source.record_columns()
         for condition in filters:
-            understood = as_filter(condition)
+            understood = as_filter(condition, of_record)
             if understood is None:
                 left.append(condition)
             else:
@@ -70,10 +73,19 @@ def pushdown_reader(options: ReadOptions, source: RangeSource, release: Release 
     return PushdownReader(options, source, release)
 
 
-def as_filter(condition: Filter) -> RecordFilter | None:
-    """Give the filter that takes exactly the rows for which `condition` is true; None when Spark must evaluate it."""
+def as_filter(condition: Filter, of_record: Mapping[str, str] = _AS_THEY_ARE) -> RecordFilter | None:
+    """Give the filter that takes exactly the rows for which `condition` is true; None when Spark must evaluate it.
+
+    Parameters
+    ----------
+    condition : Filter
+        Spark's.
+    of_record : mapping of str to str
+        The columns that show a record's as it is: their names -> the record's. A condition on another one stays with Spark.
+    """
     name = type(condition).__name__
-    column = ".".join(getattr(condition, "attribute", ()))
+    attribute: tuple[str, ...] = getattr(condition, "attribute", ())
+    column = of_record.get(attribute[0], "") if len(attribute) == 1 else ""
     if name in ("IsNull", "IsNotNull"):
         return _of_null(column, wanted=name == "IsNull")
     understand = _COLUMNS.get(column)

@@ -7,7 +7,7 @@
 //! | [`filter`] | which rows are wanted |
 //! | [`row_source`], [`row_error`] | an Arrow batch -> rows for [`pylog_record::BatchBuilder`]; why one cannot be written |
 //!
-//! Only this crate and pylog-native see Arrow.
+//! Only this crate, pylog-typed and pylog-native see Arrow.
 mod build;
 mod constants;
 pub mod decode;

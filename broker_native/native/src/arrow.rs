@@ -6,7 +6,7 @@ use std::ffi::CStr;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi, to_ffi};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{Array, RecordBatch, RecordBatchReader, StructArray};
-use arrow_schema::{ArrowError, DataType};
+use arrow_schema::{ArrowError, DataType, Schema};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
@@ -85,8 +85,19 @@ pub fn import_batch(source: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
     Ok(RecordBatch::from(StructArray::from(data)))
 }
 
+/// Takes the schema of an object with `__arrow_c_schema__`.
+///
+/// # Errors
+/// `INVALID_ARGUMENT` when it is no such object, or no schema of columns.
+pub fn import_schema(source: &Bound<'_, PyAny>) -> PyResult<Schema> {
+    let capsule = source.getattr("__arrow_c_schema__")?.call0()?.cast_into::<PyCapsule>()?;
+    let schema = capsule.pointer_checked(Some(SCHEMA))?.cast::<FFI_ArrowSchema>();
+    // SAFETY: the capsule has the name that promises this struct, and lives to the end of this function; it is only read.
+    Schema::try_from(unsafe { schema.as_ref() }).map_err(cannot_import)
+}
+
 fn cannot_import(error: ArrowError) -> PyErr {
-    Failure::new(kind::INVALID_ARGUMENT, format!("this Arrow batch cannot be imported: {error}")).into()
+    Failure::new(kind::INVALID_ARGUMENT, format!("these Arrow data cannot be imported: {error}")).into()
 }
 
 fn cannot_export(error: ArrowError) -> PyErr {

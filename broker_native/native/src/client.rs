@@ -11,8 +11,9 @@ use serde_json::Value;
 use super::arrow::NativeBatch;
 use super::error::Failure;
 use super::ffi::enter;
-use super::plan::{KeyTest, RawRange, known_columns, offset_range, row_filter};
+use super::plan::{KeyTest, RawRange, offset_range, row_filter, wanted_columns};
 use super::tokens::PythonTokens;
+use super::typed::TypedRead;
 use pylog_client::admin::topics::NewTopic;
 use pylog_client::admin::{by_name, configs, topics as admin};
 use pylog_client::config::{Isolation, Settings};
@@ -147,7 +148,8 @@ impl Client {
         })
     }
 
-    #[pyo3(signature = (ranges, columns, most_bytes, *, batch_bytes=1_500_000, max_rows=10_000, timestamps=None, keys=Vec::new()))]
+    #[pyo3(signature = (ranges, columns, most_bytes, *, batch_bytes=1_500_000, max_rows=10_000, timestamps=None, keys=Vec::new(),
+        typed=None))]
     #[allow(clippy::too_many_arguments)]
     fn read_at_once(
         &self,
@@ -159,11 +161,12 @@ impl Client {
         max_rows: usize,
         timestamps: Option<Vec<(i64, i64)>>,
         keys: Vec<KeyTest>,
+        typed: Option<&Bound<'_, TypedRead>>,
     ) -> PyResult<(Option<Vec<NativeBatch>>, usize, usize)> {
         let ranges = ranges.into_iter().map(offset_range).collect::<Result<_, _>>()?;
-        let (columns, filter) = (known_columns(&columns)?, row_filter(timestamps, keys)?);
-        let plan =
-            ReadPlan { ranges, columns, filter, limit: None, batch_bytes, max_rows, local_reads: false };
+        let (columns, typed) = wanted_columns(&columns, typed.map(Bound::get))?;
+        let filter = row_filter(timestamps, keys)?;
+        let plan = ReadPlan { ranges, columns, typed, filter, batch_bytes, max_rows, ..ReadPlan::default() };
         let read = self.with(py, |cluster| at_once::read(cluster, &plan, most_bytes))?;
         let batches = read.batches.map(|batches| batches.into_iter().map(NativeBatch).collect());
         Ok((batches, read.rows, read.bytes))

@@ -15,6 +15,7 @@ pub mod reader;
 pub mod settings;
 pub mod throwaway;
 pub mod tokens;
+pub mod typed;
 pub mod writer;
 
 use pyo3::prelude::*;
@@ -29,6 +30,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<mirror::Mirror>()?;
     module.add_class::<raw::RawConnection>()?;
     module.add_class::<reader::PyRangeReader>()?;
+    module.add_class::<typed::TypedRead>()?;
+    module.add_function(wrap_pyfunction!(typed::encode, module)?)?;
     module.add_class::<writer::RecordWriter>()?;
     module.add_function(wrap_pyfunction!(client::murmur2, module)?)?;
     module.add_class::<settings::SettingRow>()?;

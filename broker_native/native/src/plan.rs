@@ -1,22 +1,35 @@
 //! What a reader is to read, from Python's values.
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use super::error::{Failure, kind};
+use super::typed::TypedRead;
 use pylog_client::metadata::topic_id;
 use pylog_client::metadata::topic_partition::TopicPartition;
 use pylog_client::read::plan::OffsetRange;
 use pylog_columnar::{Column, KeyCondition, RowFilter, UnknownColumn};
+use pylog_typed::TypedPlan;
 
 /// Topic, partition, start, end, topic id of a range.
 pub type RawRange = (String, i32, i64, i64, String);
 /// `in`, `prefix` or `range`, and its keys; `None` among them is no key, or no bound.
 pub type KeyTest = (String, Vec<Option<Vec<u8>>>);
 
-/// The columns of these names.
+/// The columns to build, and those to make of them.
 ///
 /// # Errors
 /// `INVALID_ARGUMENT` for an unknown one.
-pub fn known_columns(names: &[String]) -> Result<Vec<Column>, Failure> {
+pub fn wanted_columns(
+    names: &[String],
+    typed: Option<&TypedRead>,
+) -> Result<(Vec<Column>, Option<Arc<TypedPlan>>), Failure> {
+    match typed {
+        None => Ok((known_columns(names)?, None)),
+        Some(typed) => Ok((typed.0.raw().to_vec(), Some(typed.0.clone()))),
+    }
+}
+
+fn known_columns(names: &[String]) -> Result<Vec<Column>, Failure> {
     let columns = names.iter().map(|name| Column::from_name(name)).collect::<Result<_, _>>();
     columns.map_err(|error: UnknownColumn| Failure::new(kind::INVALID_ARGUMENT, error.to_string()))
 }

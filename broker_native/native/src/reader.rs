@@ -14,7 +14,8 @@ use super::arrow::{NativeBatch, export_stream};
 use super::client::settings;
 use super::error::{Failure, kind};
 use super::ffi::enter;
-use super::plan::{KeyTest, RawRange, known_columns, offset_range, row_filter};
+use super::plan::{KeyTest, RawRange, offset_range, row_filter, wanted_columns};
+use super::typed::TypedRead;
 use pylog_client::error::{ClientError, Owner};
 use pylog_client::net::stop::Stop;
 use pylog_client::read::plan::ReadPlan;
@@ -66,7 +67,7 @@ impl PyRangeReader {
     #[new]
     #[pyo3(signature = (config, topic, partition, start, end, columns, *, topic_id="", batch_bytes=1_500_000,
         max_rows=10_000, follow=false, then=Vec::new(), timestamps=None, keys=Vec::new(), limit=None, local_reads=false,
-        keep_connections=false))]
+        keep_connections=false, typed=None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         config: HashMap<String, String>,
@@ -85,15 +86,16 @@ impl PyRangeReader {
         limit: Option<usize>,
         local_reads: bool,
         keep_connections: bool,
+        typed: Option<&Bound<'_, TypedRead>>,
     ) -> PyResult<Self> {
-        let columns = known_columns(&columns)?;
+        let (columns, typed) = wanted_columns(&columns, typed.map(Bound::get))?;
         let mut ranges = vec![offset_range((topic, partition, start, end, topic_id.to_owned()))?];
         ranges.extend(then.into_iter().map(offset_range).collect::<Result<Vec<_>, _>>()?);
         if let Some(last) = ranges.last_mut().filter(|_| follow) {
             last.end = None;
         }
         let filter = row_filter(timestamps, keys)?;
-        let plan = ReadPlan { ranges, columns, filter, limit, batch_bytes, max_rows, local_reads };
+        let plan = ReadPlan { ranges, columns, typed, filter, limit, batch_bytes, max_rows, local_reads };
         let reader = RangeReader::new(settings(&config)?.keeping_connections(keep_connections), plan)
             .map_err(Failure::from)?;
         let stop = reader.stopper();

@@ -12,6 +12,7 @@ use uuid::Uuid;
 use super::fetcher::{NO_SESSION_EPOCH, TOPIC_ID_VERSION};
 use super::plan::{OffsetRange, ReadPlan};
 use super::pump::{damaged, decode_options, decoder};
+use super::typing::Typing;
 use crate::error::{ClientError, Result, code, kind};
 use crate::metadata::cluster::Cluster;
 use crate::metadata::offsets;
@@ -31,17 +32,17 @@ pub struct AtOnce {
     pub batches: Option<Vec<RecordBatch>>,
     /// Rows that were decoded.
     pub rows: usize,
-    /// Their size in Arrow, in bytes.
+    /// Their size in Arrow, in bytes: of what was decoded, or of what was made from it where that is more.
     pub bytes: usize,
 }
 
 /// Reads the ranges of `plan`, unless they hold more than `most_bytes` of Arrow data.
 ///
 /// # Errors
-/// Whatever the leaders answer but records; `CORRUPT_BATCH`; `TIMED_OUT` when a log does not show all of a range, `UNREACHABLE` when no
+/// Whatever the leaders answer but records; `CORRUPT_BATCH`; `BAD_RECORD`; `TIMED_OUT` when a log does not show all of a range, `UNREACHABLE` when no
 /// answer came within `request.timeout.ms`.
 pub fn read(cluster: &mut Cluster, plan: &ReadPlan, most_bytes: usize) -> Result<AtOnce> {
-    let attempt = |cluster: &mut Cluster| Reading::new(cluster, plan, most_bytes).run(cluster);
+    let attempt = |cluster: &mut Cluster| Reading::new(cluster, plan, most_bytes)?.run(cluster);
     match attempt(cluster) {
         // A connection that was idle for long is closed by the broker.
         Err(error) if error.kind == kind::UNREACHABLE => attempt(cluster),
@@ -52,6 +53,7 @@ pub fn read(cluster: &mut Cluster, plan: &ReadPlan, most_bytes: usize) -> Result
 /// One attempt.
 struct Reading<'a> {
     ranges: Vec<Part<'a>>,
+    typing: Typing,
     most_bytes: usize,
     bytes: usize,
 }
@@ -63,12 +65,24 @@ struct Part<'a> {
     batches: Vec<RecordBatch>,
 }
 
+impl Part<'_> {
+    /// Takes a batch as the decoder made it; its size.
+    fn add(&mut self, batch: RecordBatch, typing: &mut Typing) -> Result<usize> {
+        let raw_size = size_of(&batch);
+        let Some(batch) = typing.apply(batch, &self.range.topic_partition)? else { return Ok(raw_size) };
+        let size = raw_size.max(size_of(&batch));
+        self.batches.push(batch);
+        Ok(size)
+    }
+}
+
 impl<'a> Reading<'a> {
-    fn new(cluster: &Cluster, plan: &'a ReadPlan, most_bytes: usize) -> Self {
+    fn new(cluster: &Cluster, plan: &'a ReadPlan, most_bytes: usize) -> Result<Self> {
         let options = decode_options(plan, cluster.settings());
         let part =
             |range| Part { range, decoder: decoder(plan, range, options, usize::MAX), batches: Vec::new() };
-        Self { ranges: plan.ranges.iter().map(part).collect(), most_bytes, bytes: 0 }
+        let ranges = plan.ranges.iter().map(part).collect();
+        Ok(Self { ranges, typing: Typing::new(plan)?, most_bytes, bytes: 0 })
     }
 
     fn run(mut self, cluster: &mut Cluster) -> Result<AtOnce> {
@@ -209,8 +223,7 @@ impl<'a> Reading<'a> {
             })?;
             part.decoder.push(&view).map_err(|error| damaged(&error))?;
             while let Some(batch) = part.decoder.next_batch() {
-                self.bytes += size_of(&batch);
-                part.batches.push(batch);
+                self.bytes += part.add(batch, &mut self.typing)?;
             }
             if self.bytes > self.most_bytes {
                 return Ok(true);
@@ -218,8 +231,7 @@ impl<'a> Reading<'a> {
         }
         // Flushed in each round, so that what waits is bounded, too.
         if let Some(batch) = part.decoder.flush().map_err(|error| damaged(&error))? {
-            self.bytes += size_of(&batch);
-            part.batches.push(batch);
+            self.bytes += part.add(batch, &mut self.typing)?;
         }
         Ok(part.decoder.next_offset() > before)
     }

@@ -6,6 +6,7 @@
 //! | [`range`], `pump` | the consumer's end; the thread that reads ahead of it |
 //! | [`fetcher`], `sources`, `truncation` | one partition's bytes in order; from which replica; whether it still has what was read |
 //! | [`local`] | bytes from the broker's own files, where this process sees them |
+//! | `typing` | the columns of a batch as the plan wants them |
 //! | `standstill` | answers that bring nothing new: gaps, pauses, giving up |
 //! | [`at_once`] | small ranges of many partitions, from all leaders at once |
 //! | [`advance`] | how far a limit of rows or bytes reaches, by the headers of batches |
@@ -19,3 +20,4 @@ pub mod range;
 mod sources;
 mod standstill;
 mod truncation;
+mod typing;

@@ -1,7 +1,10 @@
 //! What a reader is to read, and what comes of it.
+use std::sync::Arc;
+
 use crate::error::Result;
 use crate::metadata::topic_partition::TopicPartition;
-use pylog_columnar::{Column, RecordBatch, RowFilter};
+use pylog_columnar::{Column, RecordBatch, RowFilter, SchemaRef, schema};
+use pylog_typed::TypedPlan;
 
 /// One range of one partition.
 #[derive(Debug, Clone)]
@@ -19,8 +22,10 @@ pub struct OffsetRange {
 pub struct ReadPlan {
     /// Ranges, in the order in which they are read; one that follows the log is the last.
     pub ranges: Vec<OffsetRange>,
-    /// Columns to build.
+    /// Columns to build; with `typed` those that it needs ([`TypedPlan::raw`]).
     pub columns: Vec<Column>,
+    /// The columns to give instead, made from those.
+    pub typed: Option<Arc<TypedPlan>>,
     /// Rows that are wanted.
     pub filter: RowFilter,
     /// Most rows in all; > 0.
@@ -31,6 +36,13 @@ pub struct ReadPlan {
     pub max_rows: usize,
     /// Whether records may come from the broker's files, where this process sees them ([`super::local`]).
     pub local_reads: bool,
+}
+
+impl ReadPlan {
+    /// The schema of every batch that is given.
+    pub fn schema(&self) -> SchemaRef {
+        self.typed.as_ref().map_or_else(|| schema(&self.columns), |typed| typed.schema())
+    }
 }
 
 /// A batch and the offset that follows it.

@@ -8,6 +8,7 @@ use super::fetcher::{Fetched, Fetcher};
 use super::local::{LocalCounters, LocalRun, Piece};
 use super::plan::{DecodedBatch, OffsetRange, RangeOutput, ReadPlan};
 use super::standstill::Standstill;
+use super::typing::Typing;
 use crate::config::Settings;
 use crate::error::{ClientError, Result, kind};
 use crate::metadata::cluster::Cluster;
@@ -35,6 +36,7 @@ pub(crate) struct Pump {
     kept: Option<(Range<i64>, Fetched)>,
     fetcher: Fetcher,
     decoder: BatchDecoder,
+    typing: Typing,
     stop: Stop,
     sender: SyncSender<RangeOutput>,
     bytes_fetched: Arc<AtomicU64>,
@@ -57,6 +59,7 @@ impl Pump {
             return Err(ClientError::invalid("a reader needs at least one range"));
         };
         let decoder = decoder(&plan, first, options, rows_left);
+        let typing = Typing::new(&plan)?;
         let mut fetcher = Fetcher::new(cluster, first.topic_partition.clone(), first.start);
         if plan.local_reads {
             fetcher.allow_local_reads(local);
@@ -78,6 +81,7 @@ impl Pump {
             kept: None,
             fetcher,
             decoder,
+            typing,
             stop,
             sender,
             bytes_fetched,
@@ -177,7 +181,7 @@ impl Pump {
             self.rows_left > 0 && self.range_index + 1 < self.plan.ranges.len() && !self.stop.is_stopped();
         let batch = self.decoder.flush().map_err(|error| damaged(&error))?;
         let next_offset = self.decoder.resume_offset();
-        Ok(self.hand_over(DecodedBatch { batch, next_offset, last: !more }) && more)
+        Ok(self.hand_over(DecodedBatch { batch, next_offset, last: !more })? && more)
     }
 
     /// Decodes an answer and hands full batches on; false when the consumer is gone.
@@ -189,7 +193,7 @@ impl Pump {
         for view in batches(&fetched.records) {
             let view = view.map_err(|error| self.corrupt(&error.to_string()))?;
             self.decoder.push(&view).map_err(|error| damaged(&error))?;
-            if !self.hand_full_over() {
+            if !self.hand_full_over()? {
                 return Ok(false);
             }
         }
@@ -214,7 +218,7 @@ impl Pump {
             }
             for view in batches(piece.bytes()).map_while(std::result::Result::ok) {
                 self.decoder.push_checked(&view).map_err(|error| damaged(&error))?;
-                if !self.hand_full_over() {
+                if !self.hand_full_over()? {
                     return Ok(false);
                 }
             }
@@ -225,14 +229,14 @@ impl Pump {
     }
 
     /// Hands full batches on; false when the consumer is gone.
-    fn hand_full_over(&mut self) -> bool {
+    fn hand_full_over(&mut self) -> Result<bool> {
         while let Some(batch) = self.decoder.next_batch() {
             let next_offset = self.decoder.resume_offset();
-            if !self.hand_over(DecodedBatch { batch: Some(batch), next_offset, last: false }) {
-                return false;
+            if !self.hand_over(DecodedBatch { batch: Some(batch), next_offset, last: false })? {
+                return Ok(false);
             }
         }
-        true
+        Ok(true)
     }
 
     fn flush_follower(&mut self) -> Result<bool> {
@@ -243,15 +247,19 @@ impl Pump {
     fn flush(&mut self) -> Result<bool> {
         let batch = self.decoder.flush().map_err(|error| damaged(&error))?;
         let next_offset = self.decoder.resume_offset();
-        Ok(self.hand_over(DecodedBatch { batch, next_offset, last: false }))
+        self.hand_over(DecodedBatch { batch, next_offset, last: false })
     }
 
-    fn hand_over(&self, batch: DecodedBatch) -> bool {
-        match self.sender.try_send((self.range_index, Ok(batch))) {
+    /// Whether the consumer is still there.
+    fn hand_over(&mut self, mut output: DecodedBatch) -> Result<bool> {
+        if let (Some(batch), Some(range)) = (output.batch.take(), self.plan.ranges.get(self.range_index)) {
+            output.batch = self.typing.apply(batch, &range.topic_partition)?;
+        }
+        Ok(match self.sender.try_send((self.range_index, Ok(output))) {
             Ok(()) => true,
             Err(TrySendError::Full(output)) => self.sender.send(output).is_ok(),
             Err(TrySendError::Disconnected(_)) => false,
-        }
+        })
     }
 
     fn corrupt(&self, what: &str) -> ClientError {

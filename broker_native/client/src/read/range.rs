@@ -19,7 +19,7 @@ use crate::config::Settings;
 use crate::error::{ClientError, Owner, Result, kind};
 use crate::metadata::cluster::Cluster;
 use crate::net::stop::Stop;
-use pylog_columnar::{RecordBatch, SchemaRef, schema};
+use pylog_columnar::{RecordBatch, SchemaRef};
 
 /// Finished batches that may wait for the consumer.
 const QUEUED_BATCHES: usize = 3;
@@ -80,7 +80,7 @@ impl RangeReader {
 
     /// The schema of every batch.
     pub fn schema(&self) -> SchemaRef {
-        schema(&self.plan.columns)
+        self.plan.schema()
     }
 
     /// Whether everything was given to the consumer.
@@ -111,7 +111,7 @@ impl RangeReader {
     /// The next batch; `None` at the end, or when nothing came within `time`.
     ///
     /// # Errors
-    /// Those of [`Fetcher::fetch`], `CORRUPT_BATCH`, `TIMED_OUT` when the log does not reach the end of the range;
+    /// Those of [`Fetcher::fetch`], `CORRUPT_BATCH`, `BAD_RECORD`, `TIMED_OUT` when the log does not reach the end of the range;
     /// `CLOSED` after [`RangeReader::stop`]; `FORKED`. After an error the reader is of no more use.
     pub fn next(&mut self, time: Duration) -> Result<Option<RecordBatch>> {
         self.owner.check("reader")?;

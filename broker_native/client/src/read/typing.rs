@@ -1,0 +1,39 @@
+//! The columns of a batch as the plan wants them: as `columnar` built them, or keys and values by their formats.
+use super::plan::ReadPlan;
+use crate::error::{ClientError, Result, kind};
+use crate::metadata::topic_partition::TopicPartition;
+use pylog_columnar::RecordBatch;
+use pylog_typed::{BadRecord, TypedDecoder};
+
+/// What a plan makes of batches.
+#[derive(Debug)]
+pub(super) struct Typing(Option<TypedDecoder>);
+
+impl Typing {
+    /// # Errors
+    /// `INVALID_ARGUMENT` for a plan that contradicts itself.
+    pub(super) fn new(plan: &ReadPlan) -> Result<Self> {
+        let decoder = plan.typed.clone().map(TypedDecoder::new).transpose();
+        Ok(Self(decoder.map_err(|error| ClientError::invalid(error.to_string()))?))
+    }
+
+    /// The rows of a batch of `partition`; `None` when all were damaged, and are to be left out.
+    ///
+    /// # Errors
+    /// `BAD_RECORD` where a damaged record is to be one.
+    pub(super) fn apply(
+        &mut self,
+        batch: RecordBatch,
+        partition: &TopicPartition,
+    ) -> Result<Option<RecordBatch>> {
+        let Some(decoder) = &mut self.0 else { return Ok(Some(batch)) };
+        let typed = decoder.decode(&batch).map_err(|error| {
+            let message = format!("topic {}, partition {}: {error}", partition.topic, partition.partition);
+            match error {
+                BadRecord::Damaged { .. } => ClientError::fatal(kind::BAD_RECORD, message),
+                BadRecord::Arrow(_) => ClientError::fatal(kind::INTERNAL, message),
+            }
+        })?;
+        Ok((typed.num_rows() > 0).then_some(typed))
+    }
+}

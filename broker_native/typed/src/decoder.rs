@@ -1,0 +1,196 @@
+//! Raw Arrow batches of `columnar` -> typed ones.
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef, BinaryArray, RecordBatch, RecordBatchOptions, make_array};
+use arrow_data::transform::MutableArrayData;
+use arrow_schema::{ArrowError, Field};
+use pylog_columnar::Column as RecordColumn;
+
+use crate::column::{Column, Room, Values};
+use crate::damage::Damage;
+use crate::format::Format;
+use crate::plan::{Mode, PlanError, Source, TypedPlan};
+
+/// Why a batch cannot be given.
+#[derive(Debug, thiserror::Error)]
+pub enum BadRecord {
+    /// A record does not parse, with [`Mode::FailFast`].
+    #[error("the {part} of the record at offset {offset} {damage}")]
+    Damaged {
+        /// "key" or "value".
+        part: &'static str,
+        /// Its offset.
+        offset: i64,
+        /// What is wrong.
+        damage: Damage,
+    },
+    /// Arrow refused a column: a bug.
+    #[error("cannot build Arrow columns: {0}")]
+    Arrow(#[from] ArrowError),
+}
+
+/// Decodes the batches of one reader.
+#[derive(Debug)]
+pub struct TypedDecoder {
+    plan: Arc<TypedPlan>,
+    key: Option<Column>,
+    value: Option<Column>,
+    corrupt: Column,
+}
+
+/// Rows that stay.
+enum Kept {
+    All,
+    Rows(Vec<usize>),
+}
+
+impl TypedDecoder {
+    /// A decoder of what the columns [`TypedPlan::raw`] give.
+    ///
+    /// # Errors
+    /// None that [`TypedPlan::new`] did not give.
+    pub fn new(plan: Arc<TypedPlan>) -> Result<Self, PlanError> {
+        let (key, value) = plan.columns()?;
+        let corrupt = Column::new(&Field::new("corrupt", arrow_schema::DataType::Utf8, true))?;
+        Ok(Self { plan, key, value, corrupt })
+    }
+
+    /// The typed rows of a raw batch.
+    ///
+    /// # Errors
+    /// [`BadRecord`]; the decoder is of no more use then.
+    pub fn decode(&mut self, raw: &RecordBatch) -> Result<RecordBatch, BadRecord> {
+        let kept = self.read_rows(raw)?;
+        let rows = match &kept {
+            Kept::All => raw.num_rows(),
+            Kept::Rows(rows) => rows.len(),
+        };
+        let key = self.key.as_mut().map(Column::finish).transpose()?;
+        let (value, fields) = self.finish_value()?;
+        let corrupt = self.corrupt.finish()?;
+        let mut fields = fields.into_iter();
+        let mut arrays = Vec::with_capacity(self.plan.sources.len());
+        let missing = || ArrowError::InvalidArgumentError("a column that was not decoded".to_owned());
+        for source in &self.plan.sources {
+            arrays.push(match source {
+                Source::Record(column) => chosen(self.raw(raw, *column).ok_or_else(missing)?, &kept)?,
+                Source::Key => key.clone().ok_or_else(missing)?,
+                Source::Value => value.clone().ok_or_else(missing)?,
+                Source::Field => fields.next().ok_or_else(missing)?,
+                Source::Corrupt => corrupt.clone(),
+            });
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        Ok(RecordBatch::try_new_with_options(self.plan.schema(), arrays, &options)?)
+    }
+
+    fn raw<'a>(&self, raw: &'a RecordBatch, column: RecordColumn) -> Option<&'a ArrayRef> {
+        let at = self.plan.raw().iter().position(|known| *known == column)?;
+        raw.columns().get(at)
+    }
+
+    fn bytes<'a>(&self, raw: &'a RecordBatch, column: RecordColumn) -> Option<&'a BinaryArray> {
+        self.raw(raw, column).map(|array| array.as_binary())
+    }
+
+    /// The column of the value, or those of its fields.
+    fn finish_value(&mut self) -> Result<(Option<ArrayRef>, Vec<ArrayRef>), ArrowError> {
+        let Some(column) = &mut self.value else { return Ok((None, Vec::new())) };
+        let is_whole = self.plan.sources.contains(&Source::Value);
+        match &mut column.values {
+            Values::Struct(_, fields) if !is_whole => {
+                let arrays = fields.iter_mut().map(Column::finish).collect::<Result<_, _>>()?;
+                column.truncate(0);
+                Ok((None, arrays))
+            }
+            _ => Ok((Some(column.finish()?), Vec::new())),
+        }
+    }
+
+    fn read_rows(&mut self, raw: &RecordBatch) -> Result<Kept, BadRecord> {
+        let keys = self.bytes(raw, RecordColumn::Key);
+        let values = self.bytes(raw, RecordColumn::Value);
+        let wants_corrupt = self.plan.sources.contains(&Source::Corrupt);
+        let mut room = Room::default();
+        let mut left_out = Vec::new();
+        for row in 0..raw.num_rows() {
+            let key = Part { what: "key", bytes: at(keys, row), format: self.plan.key };
+            let value = Part { what: "value", bytes: at(values, row), format: self.plan.value };
+            let of_key = key.read(self.key.as_mut(), &mut room);
+            let of_value = value.read(self.value.as_mut(), &mut room);
+            if wants_corrupt && of_key.is_none() && of_value.is_none() {
+                self.corrupt.push_null();
+            }
+            let (part, damage) = match (of_value, of_key) {
+                (Some(damage), _) => (value, damage),
+                (None, Some(damage)) => (key, damage),
+                (None, None) => continue,
+            };
+            match self.plan.mode {
+                Mode::Permissive => {
+                    if wants_corrupt {
+                        let text = String::from_utf8_lossy(part.bytes.unwrap_or_default());
+                        if self.corrupt.push_bytes(text.as_bytes()).is_err() {
+                            self.corrupt.push_null();
+                        }
+                    }
+                }
+                Mode::DropMalformed => {
+                    let kept = row - left_out.len();
+                    for column in [self.key.as_mut(), self.value.as_mut()].into_iter().flatten() {
+                        column.truncate(kept);
+                    }
+                    left_out.push(row);
+                }
+                Mode::FailFast => {
+                    let offsets = self.raw(raw, RecordColumn::Offset);
+                    let offset = offsets.map_or(-1, |offsets| offsets.as_primitive::<Int64Type>().value(row));
+                    return Err(BadRecord::Damaged { part: part.what, offset, damage });
+                }
+            }
+        }
+        if left_out.is_empty() {
+            return Ok(Kept::All);
+        }
+        self.plan.left_out.fetch_add(left_out.len() as u64, Ordering::Relaxed);
+        let mut left_out = left_out.into_iter().peekable();
+        let kept = (0..raw.num_rows()).filter(|row| left_out.next_if_eq(row).is_none());
+        Ok(Kept::Rows(kept.collect()))
+    }
+}
+
+/// A key or a value.
+struct Part<'a> {
+    what: &'static str,
+    bytes: Option<&'a [u8]>,
+    format: Option<Format>,
+}
+
+impl Part<'_> {
+    /// Adds a row, where it is decoded.
+    #[inline]
+    fn read(&self, column: Option<&mut Column>, room: &mut Room) -> Option<Damage> {
+        self.format?.read(column?, self.bytes, room)
+    }
+}
+
+#[inline]
+fn at(array: Option<&BinaryArray>, row: usize) -> Option<&[u8]> {
+    array.filter(|array| array.is_valid(row)).map(|array| array.value(row))
+}
+
+/// The rows of `array` that stay.
+fn chosen(array: &ArrayRef, kept: &Kept) -> Result<ArrayRef, ArrowError> {
+    let Kept::Rows(rows) = kept else { return Ok(array.clone()) };
+    let data = array.to_data();
+    let mut out = MutableArrayData::new(vec![&data], false, rows.len());
+    for run in rows.chunk_by(|row, next| row + 1 == *next) {
+        if let (Some(first), Some(last)) = (run.first(), run.last()) {
+            out.try_extend(0, *first, last + 1)?;
+        }
+    }
+    Ok(make_array(out.freeze()))
+}

@@ -1,0 +1,27 @@
+//! Keys and values of records <-> typed Arrow columns, with the meaning of Spark's `from_json` and `to_json`.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | [`plan`] | what is wanted: formats, the columns and where each comes from, the mode |
+//! | [`decoder`] | raw Arrow batches of `columnar` -> typed ones; what becomes of records that do not parse |
+//! | [`encoder`] | the other way: typed columns -> keys and values |
+//! | [`format`] | the formats, by name; one record of any of them |
+//! | [`json`], [`plain`] | one record of JSON, read and written; of Kafka's serializers of numbers and texts |
+//! | [`column`] | a column while it is built: it grows value by value, and forgets a record that turns out damaged |
+//! | [`damage`] | why a record does not parse |
+//! | [`decimal`], [`time`] | texts of decimals, dates and timestamps as Spark reads them |
+//!
+//! Safe for any bytes: nothing grows without a bound that is named ([`column::MAX_CELLS`]).
+pub mod column;
+pub mod damage;
+pub mod decimal;
+pub mod decoder;
+pub mod encoder;
+pub mod format;
+pub mod json;
+pub mod plain;
+pub mod plan;
+pub mod time;
+
+pub use decoder::{BadRecord, TypedDecoder};
+pub use plan::{Mode, Source, TypedPlan};

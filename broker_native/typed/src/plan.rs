@@ -1,0 +1,162 @@
+//! What a typed read gives: its columns, each with where it comes from; the formats; what becomes of damaged records.
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arrow_schema::{DataType, Field, Fields, SchemaRef};
+use pylog_columnar::Column as RecordColumn;
+
+use crate::column::{Column, UnknownType};
+use crate::format::Format;
+
+/// What becomes of a record whose key or value does not parse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// It is given, with nulls where it does not parse.
+    #[default]
+    Permissive,
+    /// It is left out.
+    DropMalformed,
+    /// It is an error.
+    FailFast,
+}
+
+impl Mode {
+    /// The mode of this name, in capitals.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "PERMISSIVE" => Self::Permissive,
+            "DROPMALFORMED" => Self::DropMalformed,
+            "FAILFAST" => Self::FailFast,
+            _ => return None,
+        })
+    }
+}
+
+/// Where a column comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// A column of the record, as it is without formats.
+    Record(RecordColumn),
+    /// The key, by its format.
+    Key,
+    /// The value, by its format.
+    Value,
+    /// A field of the value.
+    Field,
+    /// The text of a damaged record.
+    Corrupt,
+}
+
+/// A plan that contradicts itself.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// A type.
+    #[error(transparent)]
+    Type(#[from] UnknownType),
+    /// A column whose type is not that of its source.
+    #[error("column {0} does not have the type of what it is to show")]
+    Misfit(String),
+}
+
+/// What a typed read gives.
+#[derive(Debug, Clone)]
+pub struct TypedPlan {
+    pub(crate) schema: SchemaRef,
+    pub(crate) sources: Vec<Source>,
+    pub(crate) key: Option<Format>,
+    pub(crate) value: Option<Format>,
+    pub(crate) mode: Mode,
+    /// Records that decoders of this plan have left out.
+    pub(crate) left_out: Arc<AtomicU64>,
+    /// The columns to ask `columnar` for.
+    raw: Vec<RecordColumn>,
+}
+
+impl TypedPlan {
+    /// A plan for columns of `schema`, each with its source. The nullability of a column is not looked at.
+    ///
+    /// # Errors
+    /// [`PlanError`].
+    pub fn new(
+        schema: SchemaRef,
+        sources: Vec<Source>,
+        key: Option<Format>,
+        value: Option<Format>,
+        mode: Mode,
+    ) -> Result<Self, PlanError> {
+        let mut raw = Vec::new();
+        let mut need = |column: RecordColumn| {
+            if !raw.contains(&column) {
+                raw.push(column);
+            }
+        };
+        for (field, source) in schema.fields().iter().zip(&sources) {
+            let fits = match source {
+                Source::Record(column) => column.data_type() == *field.data_type(),
+                Source::Key => key.is_some_and(|format| format.fits(field)),
+                Source::Value => value.is_some_and(|format| format.fits(field)),
+                Source::Field => value.is_some_and(Format::has_fields),
+                Source::Corrupt => *field.data_type() == DataType::Utf8,
+            };
+            if !fits {
+                return Err(PlanError::Misfit(field.name().clone()));
+            }
+            match source {
+                Source::Record(column) => need(*column),
+                Source::Key => need(RecordColumn::Key),
+                Source::Value | Source::Field => need(RecordColumn::Value),
+                Source::Corrupt => {
+                    if key.is_some() {
+                        need(RecordColumn::Key);
+                    }
+                    if value.is_some() {
+                        need(RecordColumn::Value);
+                    }
+                }
+            }
+        }
+        if mode == Mode::FailFast {
+            // The error names it.
+            need(RecordColumn::Offset);
+        }
+        let plan = Self { schema, sources, key, value, mode, left_out: Arc::default(), raw };
+        plan.columns()?;
+        Ok(plan)
+    }
+
+    /// The columns of `columnar` that a decoder needs, in this order.
+    pub fn raw(&self) -> &[RecordColumn] {
+        &self.raw
+    }
+
+    /// Records that were left out because they are damaged, by all decoders of this plan.
+    pub fn left_out(&self) -> u64 {
+        self.left_out.load(Ordering::Relaxed)
+    }
+
+    /// The schema of what a decoder gives.
+    pub fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    /// Empty columns for the keys and for the values; `None` for what is not decoded. With a corrupt column both are decoded, because it
+    /// says whether they are damaged.
+    pub(crate) fn columns(&self) -> Result<(Option<Column>, Option<Column>), UnknownType> {
+        let judged = self.sources.contains(&Source::Corrupt);
+        let fields: Fields = self.of(Source::Field).collect();
+        let whole = match self.of(Source::Value).next() {
+            None if !fields.is_empty() => Some(Arc::new(Field::new("value", DataType::Struct(fields), true))),
+            named => named,
+        };
+        let column = |named: Option<Arc<Field>>, format: Option<Format>| {
+            let judged = || format.filter(|_| judged).map(|format| Field::new("", format.least_type(), true));
+            named.or_else(|| judged().map(Arc::new)).map(|field| Column::new(&field)).transpose()
+        };
+        Ok((column(self.of(Source::Key).next(), self.key)?, column(whole, self.value)?))
+    }
+
+    fn of(&self, wanted: Source) -> impl Iterator<Item = Arc<Field>> {
+        let columns = self.schema.fields().iter().zip(&self.sources);
+        columns.filter(move |(_, source)| **source == wanted).map(|(field, _)| field.clone())
+    }
+}

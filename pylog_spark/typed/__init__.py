@@ -1,0 +1,9 @@
+"""Keys and values as typed columns, by formats that the native half decodes (`broker_native/typed`).
+
+| file | what is there |
+|---|---|
+| `formats` | the formats, and the options of a query as one value |
+| `columns` | the columns that a query asks for, and where each comes from; what crosses to the native half |
+| `writing` | which columns of a frame make its values |
+| `arrow` | Spark's types as Arrow's |
+"""

@@ -1,0 +1,77 @@
+"""Typed reads of JSON compared with Spark's `from_json` over schemas and records that hypothesis draws, damaged ones too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import strategies as st
+from pyspark.sql.types import StringType, StructField, StructType
+
+from pylog_spark.typed.formats import CORRUPT
+from tests.harness import runs
+from tests.spark.support import Topic
+from tests.typed import support
+
+EXAMPLES = runs.rounds("PYLOG_TYPED_EXAMPLES", 25, 1500)
+RECORDS = 12
+
+
+@st.composite
+def topics(draw: st.DrawFn) -> tuple[StructType, list[bytes | None]]:
+    """A schema, and records for it: most of them whole."""
+    kinds = draw(st.lists(support.types(), min_size=1, max_size=4))
+    columns = StructType([StructField(name, kind) for name, kind in zip(support.NAMES, kinds, strict=False)])
+    records: list[bytes | None] = []
+    for number in range(RECORDS):
+        whole = draw(support.objects(columns)).encode()
+        if number == 0:
+            records.append(draw(st.sampled_from([None, b""])))
+        records.append(draw(support.damaged(whole)) if number % 3 == 2 else whole)
+    return columns, records
+
+
+def by_spark(spark: Any, columns: StructType, records: list[bytes | None]) -> pa.Table:
+    """What `from_json` makes of the records."""
+    from pyspark.sql import functions
+
+    frame = spark.createDataFrame(pa.table({"value": pa.array(records, pa.binary())}))
+    text = functions.col("value").cast("string")
+    parsed = functions.from_json(text, columns, {"timeZone": "UTC"}).alias("parsed")
+    return frame.select(parsed).select("parsed.*").toArrow()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600 if runs.LONG else 300)
+def test_columns_are_those_of_from_json_whatever_the_records_say(spark: Any, make_topic: Callable[..., Topic]) -> None:
+    topic = make_topic()
+
+    @seed(runs.seed("PYLOG_TYPED_SEED"))
+    @settings(
+        max_examples=EXAMPLES,
+        deadline=None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+        print_blob=True,
+    )
+    @given(topics())
+    def compared(drawn: tuple[StructType, list[bytes | None]]) -> None:
+        columns, records = drawn
+        columns = StructType([*columns.fields, StructField(CORRUPT, StringType())])
+        (start,) = topic.offsets()
+        topic.put(records)
+        ours = support.read(topic, columns, valueFormat="json", startingOffsets=f'{{"{topic.name}":{{"0":{start}}}}}')
+        theirs = by_spark(spark, columns, records)
+        assert ours.num_rows == theirs.num_rows == len(records)
+        for name in columns.names[:-1]:
+            assert support.shown(ours[name]) == support.shown(theirs[name]), (columns.simpleString(), name, records)
+        # Spark's text may not be UTF-8.
+        damaged = [text is not None for text in ours[CORRUPT].to_pylist()]
+        assert damaged == theirs[CORRUPT].cast(pa.binary()).is_valid().to_pylist(), (columns.simpleString(), records)
+        for text, record in zip(ours[CORRUPT].to_pylist(), records, strict=True):
+            assert text is None or text == (record or b"").decode(errors="replace")
+
+    compared()
