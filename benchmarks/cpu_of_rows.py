@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 
+from benchmarks import typed
 from benchmarks.bench import Bench, Runs
 from benchmarks.load import delete_topic
 from benchmarks.process import cpu_seconds, cpu_seconds_with_ended, program
@@ -37,6 +38,16 @@ def read(bench: Bench, records: int, value_bytes: int, part: str) -> Runs:
     return _once(bench, ("read", records, value_bytes), part, once)
 
 
+def read_typed(bench: Bench, records: int, columns: int, part: str) -> Runs:
+    """Of a batch read of `columns` of the 20 fields of JSON values."""
+    records = bench.records(records)
+
+    def once(side: str) -> _Parts:
+        return _cost(bench, side, typed.job(bench, side, records, columns), records)
+
+    return _once(bench, ("typed", records, columns), part, once, bench.sides)
+
+
 def write(bench: Bench, records: int, value_bytes: int, part: str) -> Runs:
     """Of a batch write."""
     records = bench.records(records)
@@ -64,10 +75,16 @@ def stream(bench: Bench, part: str) -> Runs:
     return _once(bench, ("stream",), part, once)
 
 
-def _once(bench: Bench, key: tuple[object, ...], part: str, once: Callable[[str], _Parts]) -> Runs:
-    """`part` of the figures of `key`, or their sum, measured at the first call for all parts."""
+def _once(
+    bench: Bench,
+    key: tuple[object, ...],
+    part: str,
+    once: Callable[[str], _Parts],
+    sides: tuple[str, ...] | None = None,
+) -> Runs:
+    """`part` of the figures of `key`, or their sum, measured at the first call for all parts; of `sides`, or of all."""
     if key not in _measured:
-        measures = {side: partial(once, side) for side in (*bench.sides, "ceiling")}
+        measures = {side: partial(once, side) for side in sides or (*bench.sides, "ceiling")}
         _measured[key] = bench.take_turns(measures, warm_up=2, rounds_max=_ROUNDS_MAX, fills_memory=True)
     return {
         side: [sum(run.values()) if part == "sum" else run[part] for run in runs]

@@ -5,7 +5,7 @@ Each row can run alone.
 
 from functools import partial
 
-from benchmarks import clusters, cpu_of_rows, failover, measures, secured, streams
+from benchmarks import clusters, cpu_of_rows, failover, measures, secured, streams, typed
 from benchmarks.coordination import commits, transactions
 from benchmarks.row import Row, at_most, part, ratio_at_least, ratio_at_most
 
@@ -112,6 +112,19 @@ _SPARK_ROWS = (
         partial(measures.spark_write, records=3_000_000, value_bytes=100, beside=measures.DRAINED)),
 )  # fmt: skip
 
+_TYPED_ROWS = (
+    *(
+        Row(key, f"Spark batch read of JSON, {what} as columns", "M rows/s", True, ratio_at_least(factor),
+            partial(typed.read, records=500_000, columns=columns))
+        for key, what, factor, columns in (("typed-json", "20 fields", 3.0, 20), ("typed-json-2", "2 of 20 fields", 5.0, 2))
+    ),
+    *(
+        Row(f"cpu-{key}", f"  CPU of Spark and broker, {what}", "CPU s/M", False, ratio_at_most(1.0),
+            partial(cpu_of_rows.read_typed, records=500_000, columns=columns, part="sum"))
+        for key, what, columns in (("typed-json", "20 fields", 20), ("typed-json-2", "2 of 20 fields", 2))
+    ),
+)  # fmt: skip
+
 _CPU_ROWS = tuple(
     Row(key + ("" if figure == "sum" else f"-{figure}"), title if figure == "sum" else f"  of it: {words}", "CPU s/M", False,
         ratio_at_most(1.0) if figure == "sum" else part(), partial(measure, part=figure))
@@ -204,6 +217,7 @@ ROWS: tuple[Row, ...] = (
     + _COMPRESSED_ROWS
     + _COORDINATION_ROWS
     + _SPARK_ROWS
+    + _TYPED_ROWS
     + _CPU_ROWS
     + _TLS_ROWS
     + _STREAM_ROWS

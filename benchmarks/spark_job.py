@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import col, from_json
 
 from benchmarks.ceiling import CeilingSource
 from benchmarks.stream_job import stream
@@ -58,6 +59,20 @@ def read(spark: SparkSession, side: str, job: dict[str, Any]) -> None:
     frame.write.format("noop").mode("overwrite").save()
 
 
+def typed(spark: SparkSession, side: str, job: dict[str, Any]) -> None:
+    """Fields of a topic's JSON values as columns into the noop sink."""
+    reader = (
+        spark.read.format(side).option("kafka.bootstrap.servers", job["bootstrap"]).option("subscribe", job["topic"])
+    )
+    frame: DataFrame
+    if side == "pylog":
+        frame = reader.schema(job["wanted"]).options(valueFormat="json", localReads="never").load()
+    else:
+        parsed = from_json(col("value").cast("string"), job["schema"]).alias("value")
+        frame = reader.load().select(parsed).select(*(f"value.{name}" for name in job["names"]))
+    frame.write.format("noop").mode("overwrite").save()
+
+
 def write(spark: SparkSession, side: str, job: dict[str, Any]) -> None:
     """`rows` rows with a value of `bytes` bytes into a topic. The rows are made and cached before the first, warm-up job is
     over, so that what is timed is writing them."""
@@ -84,6 +99,7 @@ def warm(spark: SparkSession, side: str, job: dict[str, Any]) -> None:
 
 _JOBS: dict[str, Callable[[SparkSession, str, dict[str, Any]], dict[str, float] | None]] = {
     "read": read,
+    "typed": typed,
     "write": write,
     "stream": stream,
     "warm": warm,

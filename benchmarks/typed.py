@@ -1,0 +1,56 @@
+"""Values as columns: pylog's typed read beside Spark's connector with `from_json`, of JSON with 20 fields.
+
+Both sides give the same columns to the noop sink: all of them, or two, which Spark's optimizer asks of `from_json` and the query of pylog.
+"""
+
+import json
+from functools import partial
+
+from benchmarks.bench import PARTITIONS, Bench, Runs
+from benchmarks.load import create_topic, fill
+
+_MILLION = 1_000_000
+#: A field of each kind that an event of a site has, four times.
+_KINDS = {
+    "id": ("bigint", 1_234_567_890),
+    "name": ("string", "an ordinary name"),
+    "price": ("double", 1234.5),
+    "flag": ("boolean", True),
+    "at": ("timestamp", "2026-01-02T03:04:05.678Z"),
+}
+_FIELDS = {f"{name}_{number}": kind for number in range(4) for name, kind in _KINDS.items()}
+_VALUE = json.dumps({name: value for name, (_, value) in _FIELDS.items()}).encode()
+_TWO = ("id_1", "name_2")
+_loaded: dict[tuple[Bench, str, int], str] = {}
+
+
+def job(bench: Bench, side: str, records: int, columns: int) -> dict[str, object]:
+    """What a session of `side` is to do: read `columns` of the 20 fields, all or two, of `records` records."""
+    names = _TWO if columns == len(_TWO) else tuple(_FIELDS)
+    return {
+        "do": "typed",
+        "bootstrap": bench.broker(side).bootstrap_servers,
+        "topic": _topic(bench, side, records),
+        "schema": ", ".join(f"{name} {kind}" for name, (kind, _) in _FIELDS.items()),
+        "wanted": ", ".join(f"{name} {_FIELDS[name][0]}" for name in names),
+        "names": names,
+    }
+
+
+def read(bench: Bench, records: int, columns: int) -> Runs:
+    """Million rows a second."""
+    records = bench.records(records)
+
+    def once(side: str) -> float:
+        return records / _MILLION / bench.spark(side).run(**job(bench, side, records, columns))
+
+    return bench.take_turns({side: partial(once, side) for side in bench.sides}, warm_up=2)
+
+
+def _topic(bench: Bench, side: str, records: int) -> str:
+    if (bench, side, records) not in _loaded:
+        servers, topic = bench.broker(side).bootstrap_servers, bench.new_name()
+        create_topic(servers, topic, PARTITIONS)
+        fill(servers, topic, records, _VALUE, PARTITIONS)
+        _loaded[bench, side, records] = topic
+    return _loaded[bench, side, records]
