@@ -199,8 +199,13 @@ def inter_broker_client(broker: BrokerConfig, listeners: Listeners) -> dict[str,
     ConfigError
         The listener between brokers has SASL, and there is no login.
     """
+    return {} if broker.text("zookeeper.connect") is None else own_client(broker, listeners)
+
+
+def own_client(broker: BrokerConfig, listeners: Listeners) -> dict[str, str]:
+    """Give the same of a broker that may be alone, and whose own programs reach it so."""
     (listener,) = (listener for listener in listeners.all if listener.name == listeners.inter_broker)
-    if listener.protocol == PLAINTEXT or broker.text("zookeeper.connect") is None:
+    if listener.protocol == PLAINTEXT:
         return {}
     found: dict[str, Value] = {"security.protocol": listener.protocol}
     if listener.protocol in ("SSL", "SASL_SSL"):
@@ -222,6 +227,14 @@ def inter_broker_client(broker: BrokerConfig, listeners: Listeners) -> dict[str,
 def is_loopback(host: str) -> bool:
     """Whether only this machine can reach `host`."""
     return host in ("localhost", "::1") or (host.startswith("127.") and host.replace(".", "").isdigit())
+
+
+def dialled(listeners: Listeners, listener: Listener) -> str:
+    """Give the address, ``HOST:PORT``, by which a program of this machine reaches a listener that has its port."""
+    host, port = listeners.endpoints().get(listener.name) or (listener.host, listener.port)
+    if is_every_address(host):
+        host = "::1" if host == "::" else "127.0.0.1"
+    return address(host, port)
 
 
 def is_every_address(host: str) -> bool:

@@ -70,6 +70,8 @@ class Broker:
         All of its listeners, with the ports on which they listen.
     node_id : int
         Its number, by which its lines in the log are known.
+    config : BrokerConfig
+        The settings that it was started with.
     failure : str or None
         Why it has handed its leadership to the other brokers of its cluster and is to be closed; see `when_failed`.
     """
@@ -79,7 +81,7 @@ class Broker:
 
         started = time.perf_counter()
         self.data_dir = os.path.abspath(data_dir)
-        self.node_id = given.number("node.id")
+        self.node_id, self.config = given.number("node.id"), given
         self._native_error, self._open_again_at = NativeError, 0.0
         self._closing, self._pid = threading.Event(), os.getpid()
         self._cluster: Clustered | None = None

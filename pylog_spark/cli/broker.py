@@ -5,6 +5,7 @@ import os
 import resource
 import sys
 import time
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,6 +16,9 @@ from pylog_spark.cli.common import SettingOption
 from pylog_spark.cli.log_lines import FORMATTERS, log_to_stderr
 from pylog_spark.cli.signals import StopSignal
 
+if TYPE_CHECKING:
+    from pylog_spark.registry.server import RegistryServer
+
 _EPILOG = """\b
 Examples:
   pylog broker --data-dir ./data
@@ -22,6 +26,7 @@ Examples:
   pylog broker --config-file server.properties
   pylog broker --data-dir ./data --listen PLAINTEXT://127.0.0.1:9092,SSL://0.0.0.0:9093 \\
       --config ssl.keystore.type=PEM --config ssl.keystore.location=broker.pem
+  pylog broker --data-dir ./data --schema-registry 127.0.0.1:8081
   pylog broker --data-dir ./1 --listen 127.0.0.1:9092 --zookeeper 127.0.0.1:2181/pylog --broker-id 1
   pylog broker --data-dir ./2 --listen 127.0.0.1:9093 --zookeeper 127.0.0.1:2181/pylog --broker-id 2
 
@@ -76,6 +81,13 @@ class _Broker(click.Group):
               help="The ZooKeeper that the brokers of a cluster share. Without it the broker runs alone.")  # fmt: skip
 @click.option("--broker-id", "-i", type=click.IntRange(0), metavar="N",
               help="Number of this broker; each broker of a cluster has another one.  [default: 1]")  # fmt: skip
+@click.option("--schema-registry", metavar="[https://]HOST:PORT",
+              help="Serve a schema registry, too, with Confluent's REST interface; its schemas are in the topic _schemas. Port 0 takes a free port.")  # fmt: skip
+@click.option("--schema-registry-config", type=click.Path(dir_okay=False), metavar="FILE",
+              help="Settings of a client, such as security.protocol and sasl.jaas.config, by which the registry reaches the broker. "
+                   "Without it: as brokers of a cluster reach each other.")  # fmt: skip
+@click.option("--schema-registry-without-login", is_flag=True,
+              help="Let everybody use the registry although the broker asks for a login.")  # fmt: skip
 @click.option("--log-level", "log_levels", default="info", metavar="LEVEL[,LOGGER=LEVEL...]", show_default=True,
               help="Level of the log: off, fatal, error, warn, info, debug or trace; single loggers may have another one, as in "
                    "info,pylog.broker.network=debug.")  # fmt: skip
@@ -92,6 +104,9 @@ def broker(
     allow_plaintext: bool,
     zookeeper: str | None,
     broker_id: int | None,
+    schema_registry: str | None,
+    schema_registry_config: str | None,
+    schema_registry_without_login: bool,
     log_levels: str,
     log_format: str,
 ) -> None:
@@ -102,7 +117,17 @@ def broker(
     if ctx.invoked_subcommand is not None:
         return
     _take_all_descriptors()
+    registry = None
     try:
+        if schema_registry is not None:
+            registry = (
+                schema_registry,
+                dict(_read(schema_registry_config) if schema_registry_config else []),
+                schema_registry_without_login,
+                allow_plaintext,
+            )
+        elif schema_registry_config or schema_registry_without_login:
+            raise ConfigError("A setting of the schema registry is given, and no --schema-registry HOST:PORT.")
         log_to_stderr(loggers.parse_levels(log_levels), log_format)
         given = [*(_read(config_file) if config_file else []), *settings]
         given += [("zookeeper.connect", zookeeper)] if zookeeper else []
@@ -114,7 +139,7 @@ def broker(
     except BrokerError as error:
         raise click.ClickException(str(error)) from error
     with loggers.serving_as(running.node_id):
-        _serve(running)
+        _serve(running, _open_registry(running, registry))
 
 
 def _place(given: list[tuple[str, str]], data_dir: str | None, listen: str | None) -> tuple[str, list[tuple[str, str]]]:
@@ -126,9 +151,26 @@ def _place(given: list[tuple[str, str]], data_dir: str | None, listen: str | Non
     return directory, [*given, ("listeners", listen)] if listen else given
 
 
-def _serve(running: Broker) -> None:
+def _open_registry(
+    running: Broker, options: "tuple[str, dict[str, str], bool, bool] | None"
+) -> "RegistryServer | None":
+    """The broker's schema registry; the broker is stopped when it cannot have it."""
+    if options is None:
+        return None
+    from pylog_spark.registry.serving import RegistryOptions, open_registry
+
+    try:
+        return open_registry(running, RegistryOptions(*options))
+    except ConfigError as error:
+        running.close()
+        raise click.UsageError(str(error)) from error
+
+
+def _serve(running: Broker, registry: "RegistryServer | None") -> None:
     stop = StopSignal()
     counts = f"{running.topic_count} topics, {running.partition_count} partitions"
+    if registry is not None:
+        counts += f", schema registry on {registry.url}"
     click.echo(f"pylog broker ready on {_addresses(running)} (data in {running.data_dir}, {counts}, pid {os.getpid()})")
     sys.stdout.flush()
     running.when_failed(stop.come)
@@ -137,6 +179,8 @@ def _serve(running: Broker) -> None:
     stop.wait()
     log.info("Stopping.")
     started = time.perf_counter()
+    if registry is not None:
+        registry.close()
     try:
         running.close()
     except BrokerError as error:

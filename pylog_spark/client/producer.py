@@ -92,7 +92,7 @@ class Producer:
         if self._rows:
             rows, self._rows, self._bytes = self._rows, [], 0
             with translated():
-                self._writer.write(_batch(rows))
+                self._writer.write(record_batch(rows))
 
     def flush(self) -> FlushResult:
         """Wait until every record is acknowledged. Returns counts and offsets of all records since this producer was made."""
@@ -105,7 +105,8 @@ class Producer:
         self._writer.close()
 
 
-def _batch(rows: Sequence[_Row]) -> "pa.RecordBatch":
+def record_batch(rows: Sequence[_Row]) -> "pa.RecordBatch":
+    """Give the rows as the native writer takes them."""
     import pyarrow as pa
 
     keys, values, partitions, stamps, headers = zip(*rows, strict=True)

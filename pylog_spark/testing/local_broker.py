@@ -15,7 +15,7 @@ from pylog_spark.testing.certificates import Certificates
 from pylog_spark.testing.login import Login, kept_login, make_user
 from pylog_spark.testing.process import ProcessError, Server
 
-_READY = re.compile(r"pylog broker ready on (\S+) \(")
+_READY = re.compile(r"pylog broker ready on (\S+) \((?:.*schema registry on (\S+),)?")
 START_TIMEOUT_S = 30.0
 #: The command of this installation of pylog.
 PROGRAM = (sys.executable, "-m", "pylog_spark")
@@ -45,11 +45,16 @@ class LocalBroker(Server):
         is SASL_SSL or SASL_PLAINTEXT, where `listeners` does not say otherwise. There is one user, called ``admin``, who may do
         everything; the password is made up and kept beside the data directory (``<data_dir>-login``). `client_settings` has what
         clients need, and `login` the name and the password.
+    schema_registry : bool or sequence of str
+        Serve a schema registry on a free port, which later starts keep, see `schema_registry_url`; further options of ``pylog broker`` for
+        it may be given.
     **settings
         The broker's settings by Kafka's names, with underscores: ``num_partitions=4``.
 
     Attributes
     ----------
+    schema_registry_url : str
+        Where its schema registry answers; empty without one.
     certificates : Certificates or None
         With `tls`: its throw-away certificates, called ``broker`` and ``client``.
     login : Login or None
@@ -66,6 +71,7 @@ class LocalBroker(Server):
         listeners: Mapping[str, str] | None = None,
         tls: bool | Certificates = False,
         sasl: str | Login | None = None,
+        schema_registry: bool | Sequence[str] = False,
         **settings: object,
     ) -> None:
         self.data_dir = os.path.abspath(os.fspath(data_dir))
@@ -83,6 +89,8 @@ class LocalBroker(Server):
         self._ports = dict.fromkeys(self._protocols, 0)
         self.port = port
         self._settings = settings
+        self._registry = [] if schema_registry is True else schema_registry
+        self.schema_registry_url = ""
         self.program: Sequence[str] = PROGRAM
         self.start_seconds = 0.0
 
@@ -141,6 +149,7 @@ class LocalBroker(Server):
             raise LocalBrokerError(f"The broker did not start. Its log:\n{self.logs()}")
         self.start_seconds = time.perf_counter() - started
         ports = [int(address.rpartition(":")[2]) for address in ready[1].split(",")]
+        self.schema_registry_url = ready[2] or ""
         self._ports = dict(zip(self._ports, ports, strict=True))
         return self
 
@@ -177,7 +186,25 @@ class LocalBroker(Server):
         settings = self._all_settings()
         given = [word for name, text in settings for word in ("--config", f"{name}={text}")]
         file = [] if self.login is None else ["--config-file", str(self.login.file)]
-        return [*self.program, "broker", "--data-dir", self.data_dir, *self._listen(), *file, *given]
+        return [
+            *self.program,
+            "broker",
+            "--data-dir",
+            self.data_dir,
+            *self._listen(),
+            *file,
+            *given,
+            *self._schema_registry(),
+        ]
+
+    def _schema_registry(self) -> list[str]:
+        if self._registry is False:
+            return []
+        scheme, port = "http", "0"
+        if self.schema_registry_url:
+            scheme, _, port = self.schema_registry_url.rpartition(":")
+        address = f"{self.host}:{port}"
+        return ["--schema-registry", f"https://{address}" if scheme.startswith("https") else address, *self._registry]
 
     def _listen(self) -> list[str]:
         if self._protocols == {"PLAINTEXT": "PLAINTEXT"}:

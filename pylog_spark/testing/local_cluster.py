@@ -75,6 +75,8 @@ class LocalCluster:
         Ask for a login by this mechanism, as `LocalBroker` does; brokers log in at each other, too.
     listeners : mapping of str to str, optional
         Names of each broker's listeners and their protocols, as `LocalBroker` has them.
+    schema_registry : bool
+        Each broker serves a schema registry on a free port, as `LocalBroker` does.
     synced : bool
         The parameter `synced` of the cluster's own `ZooKeeper`.
     zookeeper : ZooKeeper, optional
@@ -104,6 +106,7 @@ class LocalCluster:
         tls: bool = False,
         sasl: str | None = None,
         listeners: Mapping[str, str] | None = None,
+        schema_registry: bool = False,
         synced: bool = False,
         zookeeper: ZooKeeper | None = None,
         chroot: str = "/pylog",
@@ -131,6 +134,7 @@ class LocalCluster:
                 listeners=listeners,
                 tls=certificates or False,
                 sasl=login,
+                schema_registry=schema_registry,
                 **of_broker(number),
             )
             for number in range(1, brokers + 1)

@@ -1,0 +1,257 @@
+"""The schema registry's HTTP server: one thread for each connection, each with an end.
+
+A connection that sends nothing for `IDLE_S` is closed, and so is one whose request has not all come, or whose answer is not all taken, in
+`REQUEST_S`; there are `CONNECTIONS_MAX` at most, of one address half of them; a body has at most `BODY_BYTES_MAX` bytes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import json
+import logging
+import socket
+import ssl
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, cast
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from pylog_spark.registry.access import Access
+from pylog_spark.registry.refusals import Refusal
+from pylog_spark.registry.routes import Call, Raw, document, route_of
+from pylog_spark.registry.topic import SchemasTopic
+
+log = logging.getLogger("pylog.registry")
+
+CONNECTIONS_MAX = 256
+BODY_BYTES_MAX = 1 << 20
+IDLE_S = 60.0
+REQUEST_S = 60.0
+_MEDIA = "application/vnd.schemaregistry.v1+json"
+_PIECE_BYTES = 64 * 1024
+# How often the server looks for connections whose time is over.
+_LOOK_S = 0.5
+# How long the socket waits for connections that are not accepted yet.
+_BACKLOG = 128
+
+
+class RegistryServer:
+    """A running schema registry; made by `start_server`.
+
+    Attributes
+    ----------
+    url : str
+        Where it answers.
+    """
+
+    def __init__(self, topic: SchemasTopic, http: _Http, url: str) -> None:
+        self._topic, self._http, self.url = topic, http, url
+        context = contextvars.copy_context()
+        self._thread = threading.Thread(
+            target=context.run, args=(http.serve_forever, _LOOK_S), name="pylog-registry", daemon=True
+        )
+        self._thread.start()
+
+    def close(self) -> None:
+        """Answer nobody any more, and close the connections."""
+        self._http.shutdown()
+        self._thread.join()
+        self._http.server_close()
+        self._http.end_all()
+        self._topic.close()
+
+
+def start_server(
+    host: str, port: int, topic: SchemasTopic, access: Access | None, tls: ssl.SSLContext | None
+) -> RegistryServer:
+    """Start a registry.
+
+    Parameters
+    ----------
+    host, port : str, int
+        Where it listens; port 0 takes a free port.
+    topic : SchemasTopic
+        Where the schemas are; started, and closed with the server.
+    access : Access or None
+        Who may ask what; None: everybody everything.
+    tls : ssl.SSLContext or None
+        Its certificate; None: without encryption.
+
+    Raises
+    ------
+    OSError
+        It cannot listen there.
+    """
+    http = _Http(host, port, topic, access, tls)
+    topic.start()
+    shown = f"[{host}]" if ":" in host else host
+    return RegistryServer(topic, http, f"{'http' if tls is None else 'https'}://{shown}:{http.server_address[1]}")
+
+
+class _Http(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = _BACKLOG
+
+    def __init__(
+        self, host: str, port: int, topic: SchemasTopic, access: Access | None, tls: ssl.SSLContext | None
+    ) -> None:
+        self.topic, self.access, self.tls = topic, access, tls
+        self._open: dict[socket.socket, tuple[str, float]] = {}
+        self._lock = threading.Lock()
+        self._refused_at = 0.0
+        # What threads log is of this broker.
+        self._context = contextvars.copy_context()
+        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        super().__init__((host, port), _Handler)
+
+    def server_bind(self) -> None:
+        """Without the look-up of the host's name that the base class does."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.socket.bind(self.server_address)
+        self.server_address = self.socket.getsockname()
+        self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
+
+    def verify_request(self, request: Any, client_address: Any) -> bool:
+        """Whether there is room for one more connection."""
+        with self._lock:
+            address = str(client_address[0])
+            of_address = sum(1 for each, _ in self._open.values() if each == address)
+            if len(self._open) < CONNECTIONS_MAX and of_address < CONNECTIONS_MAX // 2:
+                self._open[request] = (address, time.monotonic() + REQUEST_S)
+                return True
+            if time.monotonic() - self._refused_at > REQUEST_S:
+                self._refused_at = time.monotonic()
+                log.warning(
+                    "A connection from %s is refused: %d are open, %d of them from there; more lines follow after %d s.",
+                    address,
+                    len(self._open),
+                    of_address,
+                    REQUEST_S,
+                )
+        return False
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Serve a connection to its end; also what begins a TLS handshake that does not come to its end."""
+        try:
+            self._context.copy().run(super().process_request_thread, request, client_address)
+        finally:
+            with self._lock:
+                self._open.pop(request, None)
+
+    def deadline(self, request: Any, after_s: float) -> None:
+        """From now on this connection has so much time."""
+        with self._lock:
+            if request in self._open:
+                self._open[request] = (self._open[request][0], time.monotonic() + after_s)
+
+    def service_actions(self) -> None:
+        """End connections whose time is over: their threads find the socket closed."""
+        with self._lock:
+            late = [request for request, (_, until) in self._open.items() if time.monotonic() > until]
+        for request in late:
+            _end(request)
+
+    def end_all(self) -> None:
+        """End every connection."""
+        with self._lock:
+            left = list(self._open)
+        for request in left:
+            _end(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that hangs up, or no TLS, is no error of ours."""
+        log.debug("A connection from %s ended early.", client_address[0], exc_info=True)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    timeout = IDLE_S
+    server_version, sys_version = "pylog", ""
+
+    @property
+    def _http(self) -> _Http:
+        return cast(_Http, self.server)
+
+    def setup(self) -> None:
+        """With TLS the handshake comes first, in the thread of the connection."""
+        self._socket = self.request
+        if self._http.tls is not None:
+            self.request.settimeout(self.timeout)
+            self.request = self._http.tls.wrap_socket(self.request, server_side=True, do_handshake_on_connect=False)
+            self.request.do_handshake()
+        super().setup()
+
+    def handle_one_request(self) -> None:
+        """Each request has its own time; waiting for the next one counts to it."""
+        self._http.deadline(self._socket, IDLE_S + REQUEST_S)
+        super().handle_one_request()
+
+    def do_GET(self) -> None:
+        self._serve()
+
+    do_POST = do_PUT = do_DELETE = do_GET  # noqa: N815
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+        """Requests are lines for those who look for them."""
+        log.debug("%s %s", self.client_address[0], format % args)
+
+    def _serve(self) -> None:
+        self._http.deadline(self._socket, REQUEST_S)
+        try:
+            status, answer = 200, self._answer()
+        except Refusal as refusal:
+            status, answer = refusal.status, {"error_code": refusal.code, "message": refusal.sentence}
+        except (OSError, ConnectionError):
+            raise
+        except Exception:
+            log.exception("A request failed: %s %s", self.command, self.path[:200])
+            status, answer = 500, {"error_code": 50001, "message": "The registry failed; its log says how."}
+        self._send(status, answer)
+
+    def _answer(self) -> Any:
+        body = self._body()
+        parts = urlsplit(self.path)
+        route, named = route_of(self.command, parts.path.rstrip("/"))
+        if self._http.access is not None:
+            self._http.access.check(self.headers.get("Authorization"), changes=route.changes)
+        call = Call(tuple(map(unquote, named)), dict(parse_qsl(parts.query, keep_blank_values=True)), document(body))
+        topic = self._http.topic
+        if route.changes:
+            return topic.write(lambda state: route.act(state, call))
+        return topic.read(lambda state: route.act(state, call))
+
+    def _body(self) -> bytes:
+        length = self.headers.get("Content-Length", "0")
+        if self.headers.get("Transfer-Encoding") or not length.isascii() or not length.isdigit():
+            self.close_connection = True
+            raise Refusal(411, 411, "A request says the length of its body (Content-Length).")
+        # What is not read would be taken for the next request.
+        if int(length[:20]) > BODY_BYTES_MAX:
+            self.close_connection = True
+            raise Refusal(413, 413, f"The body of a request has at most {BODY_BYTES_MAX} bytes.")
+        read = bytearray()
+        while len(read) < int(length):
+            piece = self.rfile.read(min(_PIECE_BYTES, int(length) - len(read)))
+            if not piece:
+                self.close_connection = True
+                raise ConnectionError("the body ended early")
+            read += piece
+        return bytes(read)
+
+    def _send(self, status: int, answer: Any) -> None:
+        sent = str(answer).encode() if isinstance(answer, Raw) else json.dumps(answer, ensure_ascii=False).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", _MEDIA)
+        self.send_header("Content-Length", str(len(sent)))
+        if status == 401:
+            self.send_header("WWW-Authenticate", 'Basic realm="pylog"')
+        self.end_headers()
+        self.wfile.write(sent)
+
+
+def _end(request: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        request.shutdown(socket.SHUT_RDWR)
