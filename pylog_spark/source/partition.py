@@ -18,7 +18,7 @@ from pylog_spark.errors import LOSS_KINDS, from_native, native, translated
 from pylog_spark.offsets.filters import RecordFilter
 from pylog_spark.offsets.ranges import OffsetRange
 from pylog_spark.options.read import RACK_VARIABLE
-from pylog_spark.schema import arrow_schema
+from pylog_spark.schema import READ_COLUMNS, arrow_schema
 from pylog_spark.source.loss import after_loss
 from pylog_spark.spark.worker import acknowledge, freeze_imports
 
@@ -122,8 +122,9 @@ class RangeSource:
         return self.typed.arrow_schema() if self.typed is not None else arrow_schema(self.columns, self.nullable)
 
     def record_columns(self) -> Mapping[str, str]:
-        """Give the columns that show a record's as it is: their names -> the record's names."""
-        return self.typed.of_record() if self.typed is not None else {name: name for name in self.columns}
+        """Give the columns that show a record's as it is: their names -> the record's names. Without formats these are all, since a condition
+        needs no column that is read."""
+        return self.typed.of_record() if self.typed is not None else {name: name for name in READ_COLUMNS}
 
     def as_planned(self, batches: Iterable[Any]) -> list[pa.RecordBatch]:
         """Give batches of the native client (``__arrow_c_array__``) in the schema that Spark expects."""
