@@ -185,7 +185,7 @@ fn a_panic_of_a_fetch_that_waited_is_told_and_harms_nobody() {
     broker.server.apply_topics(vec![topic("mined", 1)]).unwrap();
     let (mut unlucky, mut other) = (broker.client(), broker.client());
     unlucky.send(&fetch_request("mined", 0, /* max_wait_ms */ 60_000, /* min_bytes */ 1), 12, 1);
-    broker.wait_for("requests", 1);
+    broker.wait_for("long_polls", 1);
     mined.0.read.store(true, Ordering::SeqCst);
     assert_eq!(other.produce("mined", &["wakes it"]).error_code, 0);
     let (_, answer): (i32, FetchResponse) = unlucky.receive(12);
