@@ -7,7 +7,7 @@ The native half copies (`pylog_spark._native.Mirror`); here is decided what, int
 | `topics` | which topics, with which settings (pure) |
 | `copying` | keeps them in the target while it runs |
 | `groups` | keeps the offsets of consumer groups |
-| `notices` | what the user is told |
+| `notices` | what is said to the user |
 | `lag` | how far behind they are, asked from both clusters |
 | `promotion` | makes a copy a topic as any other |
 """

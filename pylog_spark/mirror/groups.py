@@ -37,7 +37,7 @@ class GroupOffsets:
         self._target = target
         self._pattern = pattern
         self._notices = notices
-        #: What the target has, as far as it was asked or told.
+        #: What the target has, by its last answer or our last change.
         self._there: dict[str, dict[Partition, int]] = {}
 
     def follow(self, ends: Mapping[Partition, int]) -> None:

@@ -23,7 +23,7 @@ _PROTOCOL = "security.protocol"
 
 @dataclass(frozen=True, slots=True)
 class RegistryOptions:
-    """What `pylog broker` is told of the registry.
+    """What the options of `pylog broker` say of the registry.
 
     Attributes
     ----------

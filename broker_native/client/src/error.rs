@@ -13,7 +13,7 @@ pub mod kind {
     pub const TIMED_OUT: &str = "TIMED_OUT";
     /// Fetched bytes are not a valid record batch.
     pub const CORRUPT_BATCH: &str = "CORRUPT_BATCH";
-    /// A key or value does not parse as the reader was told to read it.
+    /// A key or value is not what its format says.
     pub const BAD_RECORD: &str = "BAD_RECORD";
     /// A new leader does not have records that were read: an election gave them up.
     pub const LOG_TRUNCATED: &str = "LOG_TRUNCATED";

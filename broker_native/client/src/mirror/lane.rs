@@ -191,7 +191,7 @@ impl Lane {
                         known.bytes += size;
                         known.goes_on();
                     }
-                    // The target's log ends elsewhere than was thought.
+                    // The target's log ends at another offset than was thought.
                     Some(error) if error.kind == ErrorCode::OffsetOutOfRange.name() && end >= 0 => {}
                     Some(error) => known.fail(error),
                 }
