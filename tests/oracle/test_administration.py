@@ -1,7 +1,7 @@
 """DescribeAcls, AlterReplicaLogDirs, DescribeQuorum, ListConfigResources, UpdateFeatures, UnregisterBroker."""
 
 from tests.oracle.compare import case
-from tests.oracle.script import Script
+from tests.oracle.script import Answer, Script
 
 ANY, TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 1, 2, 4, 8, 16, 32
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
@@ -94,10 +94,14 @@ def test_resources_with_settings_are_listed_by_type(s: Script) -> None:
     own = {"name": "share.auto.offset.reset", "config_operation": 0, "value": "earliest"}
     group = {"resource_type": GROUP, "resource_name": name, "configs": [own]}
     s.quietly("IncrementalAlterConfigs", resources=[group], validate_only=False)
+
+    def mine(answer: Answer) -> list[Answer]:
+        return [resource for resource in answer["config_resources"] if resource["resource_name"] == name]
+
     for kind in (TOPIC, GROUP):
-        listed = s.call("ListConfigResources", 1, resource_types=[kind])
-        mine = [resource for resource in listed["config_resources"] if resource["resource_name"] == name]
-        s.transcript[-1] = (f"ListConfigResources of type {kind}", mine)
+        # Apache Kafka's broker learns of a group's setting a moment after its controller has answered.
+        listed = s.until(lambda answer: bool(mine(answer)), "ListConfigResources", 1, resource_types=[kind])
+        s.transcript[-1] = (f"ListConfigResources of type {kind}", mine(listed))
         s.holds(resource_name=name, resource_type=kind)
 
 
