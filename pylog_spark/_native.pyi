@@ -332,7 +332,8 @@ class TypedRead:
     A source is "record:" and the name of a column that a read without formats gives, "key" or "value" (decoded by its format), "field"
     (a field of the value, by the column's name) or "corrupt" (the text of a record that does not parse). A format is "json", or
     "string", "long", "integer", "short", "float", "double" of Kafka's serializers. `mode` is "PERMISSIVE", "DROPMALFORMED" or
-    "FAILFAST" (then reading raises BAD_RECORD).
+    "FAILFAST" (then reading raises BAD_RECORD). With `keeps_bad` readers keep the records that do not parse for `take_bad`, and may give
+    batches without rows.
     """
 
     def __new__(
@@ -343,10 +344,15 @@ class TypedRead:
         key: str | None = None,
         value: str | None = None,
         mode: str = "PERMISSIVE",
+        keeps_bad: bool = False,
     ) -> TypedRead: ...
     @property
     def left_out(self) -> int:
         """Records that readers with this object have left out because they do not parse (DROPMALFORMED)."""
+    def take_bad(self) -> list[_Batch]:
+        """What was kept since the last call, as rows for a `RecordWriter`: topic, partition, offset (where a record is from), value, and
+        headers, which are the record's and ``pylog.topic``, ``.partition``, ``.offset``, ``.timestamp`` (ms), ``.key`` if it has one,
+        and ``.error``. A reader that is ahead has kept those of rows that it has not given yet, too."""
 
 @final
 class RangeReader:

@@ -128,10 +128,14 @@ class PylogDataSource(DataSource):
         return stream_writer(self._write_plan(schema, streaming=True))
 
     def _range_source(self, schema: StructType, scope: str) -> RangeSource:
+        from pylog_spark.source.bad_records import BadTopic
         from pylog_spark.source.partition import RangeSource
+        from pylog_spark.spark.contact import require_topic
 
         freeze_imports()
         options = read_options(self.options, scope)
+        if options.bad_topic is not None:
+            require_topic(options.client, options.bad_topic)
         typed = typed_columns(schema, options.formats) if options.formats.are_given else None
         names = () if typed else columns.read_columns(schema)
         nullable = {field.name: field.nullable for field in schema.fields}
@@ -146,6 +150,7 @@ class PylogDataSource(DataSource):
             options.rack,
             options.local_reads,
             typed,
+            BadTopic(options.task_client, options.bad_topic) if options.bad_topic is not None else None,
         )
 
     def _write_plan(self, schema: StructType, *, streaming: bool) -> WritePlan:

@@ -24,7 +24,7 @@ from pylog_spark.offsets.spans import EVERY, Spans
 from pylog_spark.options.names import SINK_TOPIC, client_settings, option_values
 from pylog_spark.options.secrets import ClientSettings
 from pylog_spark.options.table import BATCH, STREAM
-from pylog_spark.typed.formats import Formats, formats
+from pylog_spark.typed.formats import FAILFAST, Formats, formats
 
 #: How long a task waits for its records unless an option says otherwise: `spark.network.timeout`, which Spark's connector takes.
 POLL_TIMEOUT_MS = 120_000
@@ -94,6 +94,7 @@ class ReadOptions:
     rack: str
     local_reads: bool
     formats: Formats
+    bad_topic: str | None
 
 
 def read_options(given: Mapping[str, str], scope: str) -> ReadOptions:
@@ -123,8 +124,9 @@ def read_options(given: Mapping[str, str], scope: str) -> ReadOptions:
         )
         _refuse(end, Earliest, EARLIEST, end_option, "a batch would be empty; end at latest, at offsets or at a time")
         _check_order(start, start_option, end, end_option)
+    subscription = _subscription(values)
     return ReadOptions(
-        subscription=_subscription(values),
+        subscription=subscription,
         start=start,
         start_option=start_option,
         end=end,
@@ -147,7 +149,26 @@ def read_options(given: Mapping[str, str], scope: str) -> ReadOptions:
         rack=rack,
         local_reads=values["localReads"],
         formats=formats(values),
+        bad_topic=_bad_topic(values, subscription),
     )
+
+
+def _bad_topic(values: Mapping[str, Any], subscription: Subscription) -> str | None:
+    """The topic of `badRecordsTopic`, which is refused where it can have no meaning."""
+    topic: str | None = values["badRecordsTopic"]
+    if topic is None:
+        return None
+    read = subscription.matches(topic) if subscription.pattern else topic in subscription.topics
+    if read or any(partition.topic == topic for partition in subscription.partitions):
+        raise PylogError(
+            "PYLOG_INVALID_OPTION",
+            f"The option badRecordsTopic is {topic}, which the query reads itself; name another topic.",
+        )
+    said = formats(values)
+    if not said.are_given or said.mode == FAILFAST:
+        needed = "a mode other than FAILFAST" if said.are_given else "valueFormat or keyFormat beside it"
+        raise PylogError("PYLOG_INVALID_OPTION", f"The option badRecordsTopic needs {needed}; leave it out.")
+    return topic
 
 
 def _of_tasks(client: Mapping[str, str], poll_timeout_ms: int | None) -> ClientSettings:

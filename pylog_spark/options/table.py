@@ -165,6 +165,13 @@ OPTIONS: tuple[Option, ...] = (
         "What becomes of a record whose key or value does not parse as its format says. `PERMISSIVE` (default): what does not parse is null, and a column `_corrupt_record STRING`, if `.schema()` names it, has the text. `DROPMALFORMED`: the record is left out. `FAILFAST`: the query fails.",
     ),
     Option(
+        "badRecordsTopic",
+        "name",
+        texts.nonempty,
+        READ,
+        "Topic for records whose key or value does not parse ([how](typed.md#records-that-do-not-parse)): each is written there once, its key the position that it was read from, whatever Spark repeats. It must exist, or the brokers must create topics. With every `mode` but `FAILFAST`. Needs brokers with transactions.",
+    ),
+    Option(
         "minPartitions",
         "number",
         texts.count,

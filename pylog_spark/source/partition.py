@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import InputPartition
@@ -19,6 +19,7 @@ from pylog_spark.offsets.filters import RecordFilter
 from pylog_spark.offsets.ranges import OffsetRange
 from pylog_spark.options.read import RACK_VARIABLE
 from pylog_spark.schema import READ_COLUMNS, arrow_schema
+from pylog_spark.source.bad_records import BadRecords, BadTopic
 from pylog_spark.source.loss import after_loss
 from pylog_spark.spark.worker import acknowledge, freeze_imports
 
@@ -75,6 +76,8 @@ class RangeSource:
         Whether records may come from the brokers' files, where this process sees them.
     typed : TypedColumns or None
         The columns of a typed read.
+    bad : BadTopic or None
+        Where its records go that do not parse.
     """
 
     client: Mapping[str, str]
@@ -87,6 +90,7 @@ class RangeSource:
     rack: str = ""
     local_reads: bool = False
     typed: TypedColumns | None = None
+    bad: BadTopic | None = None
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take the values in a task, which then waits for the range that it is to read."""
@@ -97,8 +101,18 @@ class RangeSource:
         """Give the records of `partition`; none for the placeholder by which Spark says "no partitions"."""
         if not isinstance(partition, RangePartition):
             return
-        left, rows_left = list(partition.ranges), self.limit
         typed = self.native_typed()
+        bad = self.bad_records(typed, partition)
+        for batch in self._rows(partition, typed):
+            if bad is not None:
+                bad.take()
+            if batch.num_rows:
+                yield batch
+        if bad is not None:
+            bad.finish()
+
+    def _rows(self, partition: RangePartition, typed: TypedRead | None) -> Iterator[pa.RecordBatch]:
+        left, rows_left = list(partition.ranges), self.limit
         while left and rows_left != 0:
             reader = self._open(left, rows_left, typed)
             try:
@@ -115,7 +129,16 @@ class RangeSource:
 
     def native_typed(self) -> TypedRead | None:
         """Give what a native reader makes of keys and values; None where they stay bytes."""
-        return self.typed.native() if self.typed is not None else None
+        return self.typed.native(keeps_bad=self.bad is not None) if self.typed is not None else None
+
+    def bad_records(
+        self, typed: TypedRead | None, partition: RangePartition, client: Mapping[str, str] | None = None
+    ) -> BadRecords | None:
+        """Give what takes the bad records of a reader with `typed`, if they are kept; `client`: other settings than a task's."""
+        if self.bad is None or typed is None:
+            return None
+        to = self.bad if client is None else replace(self.bad, client=client)
+        return BadRecords(to, typed, {part.partition.topic: topic_id for part, topic_id in partition.ranges})
 
     def arrow_schema(self) -> pa.Schema:
         """Give the schema that Spark expects."""

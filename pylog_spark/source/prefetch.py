@@ -90,6 +90,7 @@ class Prefetcher:
     def _read_at_once(self, task: RangePartition) -> tuple[Sequence[Any] | None, int, int]:
         source = self._source
         typed = source.native_typed()
+        bad = source.bad_records(typed, task, _with_deadlines(source.client))
         with translated():
             if self._client is None:
                 self._client = native().Client(_with_deadlines(source.client))
@@ -103,6 +104,8 @@ class Prefetcher:
             )
         if read[0] is not None:
             log_left_out(typed)
+            if bad is not None:
+                bad.finish()
         return read
 
     def close(self) -> None:

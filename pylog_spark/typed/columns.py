@@ -54,8 +54,8 @@ class TypedColumns:
 
         return pa.schema([arrow_field(field) for field in StructType.fromJson(json.loads(self.schema)).fields])
 
-    def native(self) -> TypedRead:
-        """Give what a native reader takes."""
+    def native(self, *, keeps_bad: bool = False) -> TypedRead:
+        """Give what a native reader takes; with `keeps_bad` it keeps the records that do not parse."""
         forms = self.formats
         return native().TypedRead(
             self.arrow_schema(),
@@ -63,6 +63,7 @@ class TypedColumns:
             key=None if forms.key == BINARY else forms.key,
             value=None if forms.value == BINARY else forms.value,
             mode=forms.mode,
+            keeps_bad=keeps_bad,
         )
 
     def of_record(self) -> dict[str, str]:

@@ -19,13 +19,14 @@ pub struct TypedRead(pub Arc<TypedPlan>);
 #[pymethods]
 impl TypedRead {
     #[new]
-    #[pyo3(signature = (schema, sources, *, key=None, value=None, mode="PERMISSIVE"))]
+    #[pyo3(signature = (schema, sources, *, key=None, value=None, mode="PERMISSIVE", keeps_bad=false))]
     fn new(
         schema: &Bound<'_, PyAny>,
         sources: Vec<String>,
         key: Option<&str>,
         value: Option<&str>,
         mode: &str,
+        keeps_bad: bool,
     ) -> PyResult<Self> {
         let schema: Schema = import_schema(schema)?;
         let sources = sources.iter().map(|name| source(name)).collect::<Result<Vec<_>, _>>()?;
@@ -35,12 +36,16 @@ impl TypedRead {
         let mode = Mode::from_name(mode).ok_or_else(|| unknown("mode", mode))?;
         let plan = TypedPlan::new(Arc::new(schema), sources, format(key)?, format(value)?, mode);
         let plan = plan.map_err(|error| Failure::new(kind::INVALID_ARGUMENT, error.to_string()))?;
-        Ok(Self(Arc::new(plan)))
+        Ok(Self(Arc::new(if keeps_bad { plan.keeping_bad() } else { plan })))
     }
 
     #[getter]
     fn left_out(&self) -> u64 {
         self.0.left_out()
+    }
+
+    fn take_bad(&self) -> Vec<NativeBatch> {
+        self.0.take_bad().into_iter().map(NativeBatch).collect()
     }
 }
 

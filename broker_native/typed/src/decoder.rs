@@ -58,6 +58,11 @@ impl TypedDecoder {
         Ok(Self { plan, key, value, corrupt })
     }
 
+    /// Whether damaged records are kept, so that a batch without rows has something to give, too.
+    pub fn keeps_bad(&self) -> bool {
+        self.plan.bad.is_some()
+    }
+
     /// The typed rows of a raw batch.
     ///
     /// # Errors
@@ -116,6 +121,7 @@ impl TypedDecoder {
         let wants_corrupt = self.plan.sources.contains(&Source::Corrupt);
         let mut room = Room::default();
         let mut left_out = Vec::new();
+        let mut kept = Vec::new();
         for row in 0..raw.num_rows() {
             let key = Part { what: "key", bytes: at(keys, row), format: self.plan.key };
             let value = Part { what: "value", bytes: at(values, row), format: self.plan.value };
@@ -129,6 +135,9 @@ impl TypedDecoder {
                 (None, Some(damage)) => (key, damage),
                 (None, None) => continue,
             };
+            if self.plan.bad.is_some() {
+                kept.push((row, format!("the {} {damage}", part.what)));
+            }
             match self.plan.mode {
                 Mode::Permissive => {
                     if wants_corrupt {
@@ -139,9 +148,9 @@ impl TypedDecoder {
                     }
                 }
                 Mode::DropMalformed => {
-                    let kept = row - left_out.len();
+                    let stays = row - left_out.len();
                     for column in [self.key.as_mut(), self.value.as_mut()].into_iter().flatten() {
-                        column.truncate(kept);
+                        column.truncate(stays);
                     }
                     left_out.push(row);
                 }
@@ -151,6 +160,9 @@ impl TypedDecoder {
                     return Err(BadRecord::Damaged { part: part.what, offset, damage });
                 }
             }
+        }
+        if let Some(bad) = &self.plan.bad {
+            bad.keep(|column| self.raw(raw, column), &kept)?;
         }
         if left_out.is_empty() {
             return Ok(Kept::All);

@@ -8,10 +8,12 @@
 //! | [`format`] | the formats, by name; one record of any of them |
 //! | [`json`], [`plain`] | one record of JSON, read and written; of Kafka's serializers of numbers and texts |
 //! | [`column`] | a column while it is built: it grows value by value, and forgets a record that turns out damaged |
+//! | [`bad`] | records that do not parse, kept for another topic |
 //! | [`damage`] | why a record does not parse |
 //! | [`decimal`], [`time`] | texts of decimals, dates and timestamps as Spark reads them |
 //!
 //! Safe for any bytes: nothing grows without a bound that is named ([`column::MAX_CELLS`]).
+pub mod bad;
 pub mod column;
 pub mod damage;
 pub mod decimal;

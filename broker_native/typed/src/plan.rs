@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arrow_schema::{DataType, Field, Fields, SchemaRef};
 use pylog_columnar::Column as RecordColumn;
 
+use crate::bad::{self, BadRecords};
 use crate::column::{Column, UnknownType};
 use crate::format::Format;
 
@@ -68,6 +69,8 @@ pub struct TypedPlan {
     pub(crate) mode: Mode,
     /// Records that decoders of this plan have left out.
     pub(crate) left_out: Arc<AtomicU64>,
+    /// Where records that do not parse are kept, if they are.
+    pub(crate) bad: Option<Arc<BadRecords>>,
     /// The columns to ask `columnar` for.
     raw: Vec<RecordColumn>,
 }
@@ -119,9 +122,23 @@ impl TypedPlan {
             // The error names it.
             need(RecordColumn::Offset);
         }
-        let plan = Self { schema, sources, key, value, mode, left_out: Arc::default(), raw };
+        let plan = Self { schema, sources, key, value, mode, left_out: Arc::default(), bad: None, raw };
         plan.columns()?;
         Ok(plan)
+    }
+
+    /// The same plan, whose decoders also keep the records that do not parse.
+    #[must_use]
+    pub fn keeping_bad(mut self) -> Self {
+        self.raw
+            .extend(bad::RAW.iter().filter(|column| !self.raw.contains(column)).copied().collect::<Vec<_>>());
+        self.bad = Some(Arc::default());
+        self
+    }
+
+    /// The records that do not parse which decoders of this plan have kept since the last call.
+    pub fn take_bad(&self) -> Vec<arrow_array::RecordBatch> {
+        self.bad.as_ref().map_or_else(Vec::new, |bad| bad.take())
     }
 
     /// The columns of `columnar` that a decoder needs, in this order.
@@ -139,10 +156,10 @@ impl TypedPlan {
         self.schema.clone()
     }
 
-    /// Empty columns for the keys and for the values; `None` for what is not decoded. With a corrupt column both are decoded, because it
-    /// says whether they are damaged.
+    /// Empty columns for the keys and for the values; `None` for what is not decoded. With a corrupt column, or where damaged records are
+    /// kept, both are decoded, because that says whether they are damaged.
     pub(crate) fn columns(&self) -> Result<(Option<Column>, Option<Column>), UnknownType> {
-        let judged = self.sources.contains(&Source::Corrupt);
+        let judged = self.sources.contains(&Source::Corrupt) || self.bad.is_some();
         let fields: Fields = self.of(Source::Field).collect();
         let whole = match self.of(Source::Value).next() {
             None if !fields.is_empty() => Some(Arc::new(Field::new("value", DataType::Struct(fields), true))),

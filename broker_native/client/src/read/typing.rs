@@ -17,7 +17,8 @@ impl Typing {
         Ok(Self(decoder.map_err(|error| ClientError::invalid(error.to_string()))?))
     }
 
-    /// The rows of a batch of `partition`; `None` when all were damaged, and are to be left out.
+    /// The rows of a batch of `partition`; `None` when all were damaged, and are to be left out. Where damaged records are kept a batch
+    /// without rows is given, so that the reader takes them.
     ///
     /// # Errors
     /// `BAD_RECORD` where a damaged record is to be one.
@@ -34,6 +35,6 @@ impl Typing {
                 BadRecord::Arrow(_) => ClientError::fatal(kind::INTERNAL, message),
             }
         })?;
-        Ok((typed.num_rows() > 0).then_some(typed))
+        Ok((typed.num_rows() > 0 || decoder.keeps_bad()).then_some(typed))
     }
 }
