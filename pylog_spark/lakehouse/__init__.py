@@ -14,6 +14,7 @@ offsets: what the table has is left out. So rows are there once whatever dies wh
 | `values` | a record's columns, and the columns of its value |
 | `table` | what a table of any format is for the others |
 | `parquet` | a table of Parquet files: state, append, commit, compaction |
+| `delta` | the same with a Delta log beside it, for other engines |
 | `loading`, `reading` | what users call |
 
 The names here are loaded when they are asked for, since they need pyspark.

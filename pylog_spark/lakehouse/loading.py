@@ -99,7 +99,8 @@ def stream(
     record_prefix : str
         Before the names of the record's columns: topic, partition, offset, timestamp, key.
     table_format : str
-        ``parquet``.
+        ``parquet``, or ``delta``: the same files with a Delta log beside them, for other engines to read. It needs the package deltalake
+        on the driver, and a local folder.
     trigger : mapping, optional
         As in ``DataStreamWriter.trigger``: ``{"processingTime": "1 second"}``.
     **options
@@ -115,6 +116,8 @@ def stream(
     state = table.state()
     asked = TableSpec(schema_of(schema), tuple(partition_by), record_prefix)
     spec = asked if state.spec is None else state.spec.merged(asked)
+    table.check(spec)
+    table.publish()
     given = {name: text for name, text in options.items() if text is not None}
     if state.spec is not None:
         given = {name: text for name, text in given.items() if name.lower() not in _STARTS}
@@ -143,6 +146,7 @@ def _writer(spark: SparkSession, table: Table, asked: TableSpec) -> Callable[[Da
             spec = asked if state.spec is None else state.spec.merged(asked)
             new = records.where(_behind(state.position)) if _overlaps(state.position, start) else records
             if table.append(rows_of(new, spec), state, spec, furthest(state.position, end)):
+                table.publish()
                 table.keep_up()
                 return
 

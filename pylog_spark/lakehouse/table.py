@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from pylog_spark.offsets.position import Position
 
 PARQUET = "parquet"
-FORMATS = (PARQUET,)
+DELTA = "delta"
+FORMATS = (PARQUET, DELTA)
 
 
 class Table(Protocol):
@@ -27,9 +28,15 @@ class Table(Protocol):
     def state(self) -> State:
         """Give what the table is now."""
 
+    def check(self, spec: TableSpec) -> None:
+        """Check that the table can have such rows. Raises PylogError, ``PYLOG_INVALID_SCHEMA``."""
+
     def append(self, rows: DataFrame, before: State, spec: TableSpec, position: Position) -> bool:
         """Add rows, after which the table goes up to `position`; whether that was done. It was not when somebody else committed since
         `before`."""
+
+    def publish(self) -> None:
+        """Let readers of the table's format see what is committed, if they do not look at our commits."""
 
     def rows(self, state: State) -> DataFrame:
         """Give the rows of the table in `state`."""
@@ -47,10 +54,14 @@ def table_of(spark: SparkSession, path: str, table_format: str) -> Table:
     Raises
     ------
     PylogError
-        ``PYLOG_INVALID_OPTION`` when there is no such format.
+        ``PYLOG_INVALID_OPTION`` when there is no such format, or it is not to be had here.
     """
     if table_format == PARQUET:
         from pylog_spark.lakehouse.parquet import ParquetTable
 
         return ParquetTable(spark, path)
+    if table_format == DELTA:
+        from pylog_spark.lakehouse.delta import DeltaTable
+
+        return DeltaTable(spark, path)
     raise PylogError("PYLOG_INVALID_OPTION", f"table_format is {' or '.join(FORMATS)}, not {table_format!r}.")

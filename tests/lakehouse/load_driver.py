@@ -84,6 +84,7 @@ def main(plan: dict[str, Any]) -> None:
         plan["table"],
         schema=SCHEMA,
         partition_by=["partition"],
+        table_format="delta",
         maxOffsetsPerTrigger=PER_BATCH,
         **options,
     )

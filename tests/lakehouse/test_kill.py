@@ -1,4 +1,4 @@
-"""Each record is in the table once though the driver is killed at every step between writing files and Spark's own commit.
+"""Each record is in the table once, for readers of Delta too, though the driver is killed at every step between writing files and Spark's own commit.
 
 A life is one kill; all lives load into one table, and a load that is not killed ends. Two lives in `make test`, each step several times
 in a long run.
@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import deltalake
 import pytest
 
 from pylog_spark import lakehouse
@@ -54,7 +55,9 @@ def test_each_record_is_in_the_table_once_though_the_driver_is_killed_at_every_s
         times = chance.randint(1, 2 * _ROWS // PER_BATCH // (2 * MANY))
         live(topic, table, step, times)
     to_the_end = {"subscribe": topic.name, "kafka.bootstrap.servers": topic.servers}
-    lakehouse.load(topic.spark, table, schema=SCHEMA, partition_by=["partition"], **to_the_end)
+    lakehouse.load(topic.spark, table, schema=SCHEMA, partition_by=["partition"], table_format="delta", **to_the_end)
     found: list[Any] = lakehouse.read(topic.spark, table).select("partition", "offset", "id").collect()
     expected = [(partition, offset, offset) for partition in range(2) for offset in range(LIVES * _ROWS)]
     assert sorted(map(tuple, found)) == expected
+    by_delta = deltalake.DeltaTable(table).to_pyarrow_table(columns=["partition", "offset", "id"]).to_pylist()
+    assert sorted(tuple(row.values()) for row in by_delta) == expected
