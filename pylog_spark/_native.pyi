@@ -447,11 +447,16 @@ class RecordWriter:
         *,
         transactional_id: str | None = None,
         keep_connections: bool = False,
+        count_windows_ms: int | None = None,
     ) -> RecordWriter:
-        """`topic` wins over the column. Connects to nobody yet. `keep_connections`: as of `RangeReader`."""
-    def write(self, batch: _ArrowArray) -> None:
+        """`topic` wins over the column. Connects to nobody yet. `keep_connections`: as of `RangeReader`. `count_windows_ms`: count
+        records by windows of their timestamps, for `take_counts`."""
+    def write(self, batch: _ArrowArray, topic: str | None = None) -> None:
         """Returns when its records are queued; blocks while the buffer
-        (`buffer.memory`) is full. Raises the first delivery error of earlier records."""
+        (`buffer.memory`) is full. Raises the first delivery error of earlier records. A `topic` given here wins over all
+        others, and these records are not counted."""
+    def take_counts(self) -> list[tuple[str, int, int]]:
+        """(topic, start of the window in ms since 1970, records) of all that was counted since the last call."""
     def flush(self) -> _Document:
         """Wait until all is acknowledged: `FlushResult`, counted from the first write of this writer."""
     def begin(self) -> _Document:

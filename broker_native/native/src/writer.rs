@@ -11,6 +11,7 @@ use super::error::Failure;
 use super::ffi::enter;
 use super::reader::SIGNAL_SLICE;
 use pylog_client::error::ClientError;
+use pylog_client::write::counts::Counts;
 use pylog_client::write::delivery::Delivered;
 use pylog_client::write::ingest;
 use pylog_client::write::producer::Producer;
@@ -21,17 +22,19 @@ use pylog_client::write::producer::Producer;
 pub struct RecordWriter {
     producer: Mutex<Producer>,
     topic: Option<String>,
+    counts: Option<Mutex<Counts>>,
 }
 
 #[pymethods]
 impl RecordWriter {
     #[new]
-    #[pyo3(signature = (config, topic=None, *, transactional_id=None, keep_connections=false))]
+    #[pyo3(signature = (config, topic=None, *, transactional_id=None, keep_connections=false, count_windows_ms=None))]
     fn new(
         config: HashMap<String, String>,
         topic: Option<String>,
         transactional_id: Option<String>,
         keep_connections: bool,
+        count_windows_ms: Option<i64>,
     ) -> PyResult<Self> {
         let settings = settings(&config)?.keeping_connections(keep_connections);
         let producer = match transactional_id {
@@ -39,12 +42,29 @@ impl RecordWriter {
             None => Producer::new(settings),
         };
         let producer = producer.map_err(Failure::from)?;
-        Ok(Self { producer: Mutex::new(producer), topic })
+        let counts = count_windows_ms.map(Counts::new).transpose().map_err(Failure::from)?.map(Mutex::new);
+        Ok(Self { producer: Mutex::new(producer), topic, counts })
     }
 
-    fn write(&self, py: Python<'_>, batch: &Bound<'_, PyAny>) -> PyResult<()> {
+    #[pyo3(signature = (batch, topic=None))]
+    fn write(&self, py: Python<'_>, batch: &Bound<'_, PyAny>, topic: Option<&str>) -> PyResult<()> {
         let batch = import_batch(batch)?;
-        enter(py, || ingest::write(&mut self.producer.lock(), &batch, self.topic.as_deref()))
+        enter(py, || match topic {
+            Some(topic) => ingest::write(&mut self.producer.lock(), &batch, Some(topic), None),
+            None => {
+                let mut counts = self.counts.as_ref().map(Mutex::lock);
+                let counts = counts.as_deref_mut();
+                ingest::write(&mut self.producer.lock(), &batch, self.topic.as_deref(), counts)
+            }
+        })
+    }
+
+    fn take_counts(&self, py: Python<'_>) -> PyResult<Vec<(String, i64, u64)>> {
+        enter(py, || -> Result<_, ClientError> {
+            let Some(counts) = &self.counts else { return Ok(Vec::new()) };
+            let counted = counts.lock().take()?.into_iter();
+            Ok(counted.map(|each| (each.topic, each.start_ms, each.records)).collect())
+        })
     }
 
     fn flush<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
