@@ -173,4 +173,5 @@ class PylogDataSource(DataSource):
             batch,
             abandoned_after_ms=options.abandoned_after_ms,
             typed=typed,
+            audit=options.audit,
         )

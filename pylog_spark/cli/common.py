@@ -130,6 +130,16 @@ def milliseconds(text: str) -> int:
     return int(moment.replace(tzinfo=moment.tzinfo or timezone.utc).timestamp() * 1000)
 
 
+def duration_ms(text: str) -> int:
+    """A duration such as ``10m`` or ``30s``, from one second to a year (a click type)."""
+    from pylog_spark.offsets.texts import timeout
+
+    try:
+        return timeout(text)
+    except ValueError as error:
+        raise click.BadParameter(f"It {error}.") from None
+
+
 def plural(count: int, noun: str) -> str:
     """``1 group``, ``2 groups``."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -35,6 +35,7 @@ _VERBS = {
     "mirror": "Keep topics of another cluster, Apache Kafka or pylog, in this one.",
     "produce": "Write lines of a file or of standard input into a topic.",
     "consume": "Print the records of a topic.",
+    "audit": "Compare what producers say that they have written with what the log has.",
 }
 
 _EPILOG = """\b

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from pylog_spark.audit.counting import write_counts
+from pylog_spark.audit.document import Audit
 from pylog_spark.client.errors import translated
 from pylog_spark.results.decoding import decoded
 from pylog_spark.results.writes import FlushResult
@@ -37,14 +39,27 @@ class Producer:
     topic : str
         The topic to write to.
     config : mapping of str to str, optional
-        Kafka's producer settings: ``acks``, ``compression.type``, ``linger.ms``...
+        Kafka's producer settings: ``acks``, ``compression.type``, ``linger.ms``... ``client.id`` names the producer in an audit.
+    audit : Audit, optional
+        Count the records by windows of their timestamps, and say so in this audit topic (`pylog_spark.audit`): whenever `publish`
+        is called, and at the end of a ``with`` block.
     """
 
-    def __init__(self, bootstrap_servers: str, topic: str, config: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        topic: str,
+        config: Mapping[str, str] | None = None,
+        audit: Audit | None = None,
+    ) -> None:
         from pylog_spark._native import RecordWriter
 
+        settings = {**(config or {}), "bootstrap.servers": bootstrap_servers}
         with translated():
-            self._writer = RecordWriter({**(config or {}), "bootstrap.servers": bootstrap_servers}, topic)
+            self._writer = RecordWriter(settings, topic, count_windows_ms=None if audit is None else audit.window_ms)
+        self._audit = audit
+        self._name = settings.get("client.id", "pylog")
+        self._said = 0
         self._rows: list[_Row] = []
         self._bytes = 0
 
@@ -56,7 +71,7 @@ class Producer:
     ) -> None:
         try:
             if kind is None:
-                self.flush()
+                self.publish()
         finally:
             self.close()
 
@@ -98,7 +113,22 @@ class Producer:
         """Wait until every record is acknowledged. Returns counts and offsets of all records since this producer was made."""
         self.hand_over()
         with translated():
-            return decoded(FlushResult, self._writer.flush())
+            flushed = decoded(FlushResult, self._writer.flush())
+        if self._audit is None or not self._said:
+            return flushed
+        offsets = {place: span for place, span in flushed.offsets.items() if place[0] != self._audit.topic}
+        return FlushResult(flushed.records - self._said, flushed.bytes, offsets)
+
+    def publish(self) -> FlushResult:
+        """`flush`, and then say in the audit topic, if there is one, what was written since the last time."""
+        flushed = self.flush()
+        if self._audit is not None:
+            with translated():
+                said = write_counts(self._writer, self._audit, self._name)
+                self._said += said
+                if said:
+                    self._writer.flush()
+        return flushed
 
     def close(self) -> None:
         """Close the connections. Records that are not acknowledged yet may be lost."""

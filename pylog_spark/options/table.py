@@ -393,6 +393,20 @@ OPTIONS: tuple[Option, ...] = (
         "After how long an exactly-once write that is not decided counts as abandoned: when all of its open transactions have been open for longer, its driver counts as dead. The next batch write, a stream that writes, or the driver of a reader that waits for the write's end then aborts it. A driver that was only slow fails with `PYLOG_SINK_FENCED`, and none of its rows is there. From one second to a year. Default: `kafka.transaction.timeout.ms` and 5 minutes more (20 minutes in all). Give more to a job whose first task ends so long before its last.",
     ),
     Option(
+        "auditTopic",
+        "name",
+        texts.nonempty,
+        (WRITE,),
+        "Topic in which the write says how many rows it has written to which topic in which window of their timestamps, for `pylog audit` and `pylog_spark.audit` to compare with the log. In the same transaction as the rows, so a task that runs twice counts once. Without this option nothing is counted.",
+    ),
+    Option(
+        "auditWindow",
+        "duration",
+        texts.timeout,
+        (WRITE,),
+        "Length of the windows of `auditTopic`, from one second to a year; they begin at multiples of it since 1970. Default: 10 minutes.",
+    ),
+    Option(
         "compression",
         "none, gzip, snappy, lz4 or zstd",
         texts.nonempty,

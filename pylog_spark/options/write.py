@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pylog_spark.audit.document import WINDOW_MS, Audit
 from pylog_spark.errors import PylogError
 from pylog_spark.offsets.texts import AT_LEAST_ONCE, EXACTLY_ONCE
 from pylog_spark.options.names import client_settings, option_values
@@ -40,6 +41,8 @@ class WriteOptions:
         Settings of the native client.
     formats : Formats
         The formats of keys and values.
+    audit : Audit or None
+        `auditTopic` and `auditWindow`.
     """
 
     topic: str | None
@@ -48,6 +51,7 @@ class WriteOptions:
     abandoned_after_ms: int
     client: Mapping[str, str]
     formats: Formats
+    audit: Audit | None = None
 
 
 def write_options(given: Mapping[str, str], *, streaming: bool = False) -> WriteOptions:
@@ -68,7 +72,8 @@ def write_options(given: Mapping[str, str], *, streaming: bool = False) -> Write
         _check_client(client)
     named = _named(values["txnAppId"], values["txnVersion"], delivery, streaming=streaming)
     abandoned_after_ms = _abandoned_after_ms(values["abandonedAfter"], delivery, client)
-    return WriteOptions(values["topic"], delivery, named, abandoned_after_ms, client, formats(values))
+    audit = _audit(values["auditTopic"], values["auditWindow"], values["topic"])
+    return WriteOptions(values["topic"], delivery, named, abandoned_after_ms, client, formats(values), audit)
 
 
 def _check_client(client: Mapping[str, str]) -> None:
@@ -98,6 +103,21 @@ def _abandoned_after_ms(given: int | None, delivery: str, client: Mapping[str, s
             "leave delivery out.",
         )
     return given
+
+
+def _audit(audit_topic: str | None, window_ms: int | None, topic: str | None) -> Audit | None:
+    if audit_topic is None:
+        if window_ms is not None:
+            raise PylogError(
+                "PYLOG_INVALID_OPTION", "The option auditWindow needs auditTopic beside it; give both or none."
+            )
+        return None
+    if audit_topic == topic:
+        raise PylogError(
+            "PYLOG_INVALID_OPTION",
+            f"The options topic and auditTopic both say {topic!r}; counts are kept in a topic of their own.",
+        )
+    return Audit(audit_topic, window_ms or WINDOW_MS)
 
 
 def _named(app_id: str | None, version: int | None, delivery: str, *, streaming: bool) -> tuple[str, int] | None:

@@ -10,6 +10,7 @@ Every task writes in a transaction of its own and prepares it; the driver's comm
 | `ledger` | reading decisions and storing one, with the brokers |
 | `commit` | the driver: fence, read, decide, end, clean up |
 | `attempt` | one task's transaction: open, flush, prepare, look again |
+| `audit` | how many rows a task has written, said in the audit topic |
 | `overview` | the writes that the brokers know of, and ending one with a command |
 | `abandoned` | ending the writes of drivers that died |
 | `holding` | which open transactions hold readers back |

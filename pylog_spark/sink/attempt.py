@@ -18,10 +18,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pylog_spark.audit.document import Audit
 from pylog_spark.errors import native
 from pylog_spark.options.write import ABANDONED_AFTER_MS, TRANSACTION_TIMEOUT_MS
 from pylog_spark.results.decoding import decoded
 from pylog_spark.results.writes import FlushResult, PreparedTransaction
+from pylog_spark.sink.audit import Auditing
 from pylog_spark.sink.decision import Transaction, is_decided
 from pylog_spark.sink.faults import translating
 from pylog_spark.sink.identity import STREAM, Write, task_transaction_id
@@ -99,12 +101,14 @@ class Attempt:
         partition: int,
         job: str,
         abandoned_after_ms: int = ABANDONED_AFTER_MS,
+        audit: Audit | None = None,
     ) -> None:
         self._client = {"transaction.timeout.ms": str(TRANSACTION_TIMEOUT_MS), **client}
         self._topic = topic
         self._write = write
         self._known: Mapping[str, str] = {}
         self._name = task_transaction_id(write, partition, job, abandoned_after_ms)
+        self._auditing = Auditing(audit, write.key)
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> AttemptResult:
         """Write all rows."""
@@ -115,7 +119,7 @@ class Attempt:
         if self._write.kind == STREAM:
             self._known = known_topic_ids(self._client, self._write)
         settings = not_made_again(self._client, self._topic, self._known)
-        writer = open_transaction(settings, self._topic, self._write, self._name)
+        writer = open_transaction(settings, self._topic, self._write, self._name, self._auditing.window_ms)
         try:
             return self._fill(writer, first, rows)
         except BaseException:
@@ -131,7 +135,9 @@ class Attempt:
             for batch in rest:
                 with translating(self._write):
                     writer.write(batch)
-            flushed = flush(writer, self._write)
+            with translating(self._write):
+                self._auditing.say(writer)
+            flushed = self._auditing.without(flush(writer, self._write))
         topic_ids: Mapping[str, str] = {}
         if self._write.kind == STREAM:
             topic_ids = self._checked_topics({topic for topic, _ in flushed.offsets})
@@ -157,12 +163,16 @@ def known_topic_ids(client: Mapping[str, str], write: Write) -> Mapping[str, str
     return topic_ids
 
 
-def open_transaction(client: Mapping[str, str], topic: str | None, write: Write, name: str) -> RecordWriter:
+def open_transaction(
+    client: Mapping[str, str], topic: str | None, write: Write, name: str, count_windows_ms: int | None = None
+) -> RecordWriter:
     """Give a writer whose transactional id is `name`."""
 
     def begun() -> RecordWriter:
         with translating(write):
-            writer = native().RecordWriter(dict(client), topic, transactional_id=name, keep_connections=True)
+            writer = native().RecordWriter(
+                dict(client), topic, transactional_id=name, keep_connections=True, count_windows_ms=count_windows_ms
+            )
             try:
                 writer.begin()
             except BaseException:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from pyspark import TaskContext
 from pyspark.sql.datasource import WriterCommitMessage
 
+from pylog_spark.audit.document import Audit
 from pylog_spark.errors import PylogError, native, translated
 from pylog_spark.offsets import TopicPartition
 from pylog_spark.options import EXACTLY_ONCE
@@ -19,6 +20,7 @@ from pylog_spark.options.write import ABANDONED_AFTER_MS
 from pylog_spark.results.decoding import decoded
 from pylog_spark.results.writes import FlushResult, OffsetSpan
 from pylog_spark.sink.attempt import Attempt, decided_before, ledger_of_process
+from pylog_spark.sink.audit import Auditing, require_audit
 from pylog_spark.sink.identity import STREAM, Write, fresh_job
 from pylog_spark.sink.protocol import Outcome
 from pylog_spark.sink.retention import Oldest
@@ -86,6 +88,8 @@ class WritePlan:
         The option `abandonedAfter`, in milliseconds.
     typed : TypedWrite or None
         How columns become keys and values, where those have a format.
+    audit : Audit or None
+        Where tasks say how many rows they have written; None when they do not.
     """
 
     client: Mapping[str, str]
@@ -97,6 +101,7 @@ class WritePlan:
     job: str = field(default_factory=fresh_job)
     abandoned_after_ms: int = ABANDONED_AFTER_MS
     typed: TypedWrite | None = None
+    audit: Audit | None = None
 
     @property
     def exactly_once(self) -> bool:
@@ -110,6 +115,8 @@ class WritePlan:
             first_contact(self.client, [])
         else:
             require_topic(self.client, self.topic)
+        if self.audit is not None:
+            require_audit(self.client, self.topic, self.audit)
         if self.exactly_once:
             ledger_of_process(self.client).check()
 
@@ -152,7 +159,7 @@ class WritePlan:
             for _ in batches:  # state stores upstream save their state when they are read to the end
                 pass
             return Written(outcome=Outcome(write, self.job, None, skipped=True))
-        attempt = Attempt(self.client, self.topic, write, _partition(), self.job, self.abandoned_after_ms)
+        attempt = Attempt(self.client, self.topic, write, _partition(), self.job, self.abandoned_after_ms, self.audit)
         done = attempt.run(selected)
         flushed = done.flushed
         late = done.transaction is None and flushed.records > 0
@@ -169,13 +176,19 @@ class WritePlan:
         query = write if write is not None and write.kind == STREAM else None
         known = (remembered(query) if query else None) or {}
         settings = not_made_again(self.client, self.topic, known)
+        auditing = Auditing(self.audit, self.job if write is None else write.key)
         with known_topic(query, self.topic, known), translated():
-            writer = native().RecordWriter(dict(settings), self.topic, keep_connections=True)
+            writer = native().RecordWriter(
+                dict(settings), self.topic, keep_connections=True, count_windows_ms=auditing.window_ms
+            )
             try:
                 for batch in batches:
                     if batch.num_rows:
                         writer.write(batch)
                 flushed = decoded(FlushResult, writer.flush())
+                # Behind the rows, all of which are acknowledged: a task that fails before has said nothing.
+                if auditing.say(writer):
+                    writer.flush()
             finally:
                 writer.close()
         if query and flushed.records:
