@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.crash.sink_bench import SinkBench
+from tests.crash.sink_bench import AUDIT, SinkBench
 from tests.crash.steps.sink_steps import STEPS
 
 
@@ -47,7 +47,7 @@ class Shared:
 
     def _made(self) -> SinkBench:
         folder = self._folders.mktemp("bench")
-        return SinkBench(folder, STEPS, last_life=str(folder / "last-life"))
+        return SinkBench(folder, STEPS, last_life=str(folder / "last-life"), options={"auditTopic": AUDIT})
 
     def close(self) -> None:
         """Leave nothing behind."""

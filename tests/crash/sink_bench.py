@@ -20,6 +20,7 @@ from typing import Any
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from pylog_spark.audit import check as audit_of
 from pylog_spark.client.admin import LATEST, Admin
 from pylog_spark.offsets.position import Position
 from pylog_spark.sink.decision import TOPIC as DECISIONS
@@ -33,6 +34,8 @@ from tests.interop.clients import create_topic, values_seen
 
 SOURCE_PARTITIONS = 2
 SINK_PARTITIONS = 2
+#: Where the sinks say what they have written, in benches whose plan says so.
+AUDIT = "audit"
 # Rows that each partition of the source gets at once: two micro-batches.
 ROWS = 40
 DEADLINE_S = float(os.environ.get("PYLOG_SINK_DEADLINE_S", "180"))
@@ -283,6 +286,7 @@ class SinkBench:
         self.queries = {name: Query(folder / "checkpoints", f"sink-{name}") for name in names}
         self.sinks = [query.sink for query in self.queries.values()]
         create_topic(self.servers, "source", SOURCE_PARTITIONS)
+        create_topic(self.servers, AUDIT, 1)
         self._create_sinks()
         self.filled = 0
         checkpoints, control = str(folder / "checkpoints"), str(self.control.folder)
@@ -401,11 +405,14 @@ class SinkBench:
         return SOURCE_PARTITIONS * self.filled
 
     def check(self) -> None:
-        """Every sink has every row once, in the order of its task, and nothing is left open."""
+        """Every sink has every row once, in the order of its task, and the audit says so; nothing is left open."""
         expected = self.expected()
         for query in self.queries.values():
             check_rows(self.servers, query.sink, expected)
         assert open_transactions(self.servers) == []
+        if self.driver.plan.options.get("auditTopic"):
+            audit = audit_of(self.servers, AUDIT, self.sinks, delay_ms=None)
+            assert (audit.differences, audit.records) == ((), len(self.sinks) * len(expected))
         ends = [
             (query.sink, partition, LATEST) for query in self.queries.values() for partition in range(SINK_PARTITIONS)
         ]
