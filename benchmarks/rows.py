@@ -5,7 +5,7 @@ Each row can run alone.
 
 from functools import partial
 
-from benchmarks import clusters, cpu_of_rows, failover, measures, secured, streams, typed
+from benchmarks import audit, clusters, cpu_of_rows, failover, measures, secured, streams, typed
 from benchmarks.coordination import commits, transactions
 from benchmarks.row import Row, at_most, part, ratio_at_least, ratio_at_most
 
@@ -125,6 +125,13 @@ _TYPED_ROWS = (
     ),
 )  # fmt: skip
 
+_AUDIT_ROWS = (
+    Row("audit-write", "Spark batch write 100 B, counted for an audit", "M rows/s", True, ratio_at_least(0.99, audit.UNCOUNTED),
+        partial(audit.spark_write, records=3_000_000, value_bytes=100)),
+    Row("audit-produce", "pylog produce, lines of 100 B, counted for an audit", "M records/s", True,
+        ratio_at_least(0.99, audit.UNCOUNTED), partial(audit.command_line, records=2_000_000, value_bytes=100)),
+)  # fmt: skip
+
 _CPU_ROWS = tuple(
     Row(key + ("" if figure == "sum" else f"-{figure}"), title if figure == "sum" else f"  of it: {words}", "CPU s/M", False,
         ratio_at_most(1.0) if figure == "sum" else part(), partial(measure, part=figure))
@@ -218,6 +225,7 @@ ROWS: tuple[Row, ...] = (
     + _COORDINATION_ROWS
     + _SPARK_ROWS
     + _TYPED_ROWS
+    + _AUDIT_ROWS
     + _CPU_ROWS
     + _TLS_ROWS
     + _STREAM_ROWS

@@ -81,7 +81,7 @@ def write(spark: SparkSession, side: str, job: dict[str, Any]) -> None:
         writer = writer.option("kafka.bootstrap.servers", job["bootstrap"]).option("topic", job["topic"])
     elif "drain" in job:
         writer = writer.option("drain", job["drain"])
-    writer.save()
+    writer.options(**job.get("options", {})).save()
 
 
 @cache
