@@ -1,6 +1,6 @@
 """The peers' jars, brought from Maven Central by `mvn` at first use and kept.
 
-They lie in ``$PYLOG_PEERS/{kafka,tools,spark}/*.jar``, by default under ``.cache/peers`` of the checkout. A folder appears only
+They lie in ``$PYLOG_PEERS/{kafka,tools,spark,...}/*.jar``, by default under ``.cache/peers`` of the checkout. A folder appears only
 when it is complete, so an interrupted download is simply repeated.
 """
 
@@ -12,6 +12,12 @@ from pathlib import Path
 
 _HERE = Path(__file__).parent
 _ROOT = _HERE.parent.parent
+_WHAT = {
+    "kafka": "Apache Kafka",
+    "tools": "Apache Kafka's tools",
+    "spark": "Spark's Kafka connector",
+    "paper": "ActiveMQ, and RabbitMQ's client",
+}
 
 
 def cache_dir() -> Path:
@@ -19,8 +25,8 @@ def cache_dir() -> Path:
     return Path(os.environ.get("PYLOG_PEERS") or _ROOT / ".cache" / "peers")
 
 
-def jars(peer: str) -> list[Path]:
-    """All jars of `peer` (``kafka``, ``tools`` or ``spark``), downloaded when they are not there yet.
+def jars(peer: str, pom: Path | None = None) -> list[Path]:
+    """All jars of `peer` (``kafka``, ``tools`` or ``spark``, or of a `pom` of its own), downloaded when they are not there yet.
 
     Raises
     ------
@@ -33,22 +39,22 @@ def jars(peer: str) -> list[Path]:
         with open(folder.with_suffix(".lock"), "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not folder.is_dir():
-                _download(peer, folder)
+                _download(peer, folder, pom or _HERE / f"{peer}.xml")
     return sorted(folder.glob("*.jar"))
 
 
-def _download(peer: str, folder: Path) -> None:
+def _download(peer: str, folder: Path, pom: Path) -> None:
     part = folder.with_suffix(".part")
     shutil.rmtree(part, ignore_errors=True)
     if shutil.which("mvn") is None:
-        raise RuntimeError("Maven is missing, it brings Apache Kafka for the tests: install it (apt install maven).")
-    command = ["mvn", "--quiet", "--batch-mode", "-f", str(_HERE / f"{peer}.xml"), "dependency:copy-dependencies"]
+        raise RuntimeError(f"Maven is missing, it brings {_WHAT.get(peer, peer)}: install it (apt install maven).")
+    command = ["mvn", "--quiet", "--batch-mode", "-f", str(pom), "dependency:copy-dependencies"]
     done = subprocess.run([*command, f"-DoutputDirectory={part}"], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(f"Maven could not bring {peer}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
     part.rename(folder)
 
 
-def classpath(peer: str) -> str:
+def classpath(peer: str, pom: Path | None = None) -> str:
     """The jars of `peer` as a Java class path."""
-    return ":".join(map(str, jars(peer)))
+    return ":".join(map(str, jars(peer, pom)))
