@@ -5,7 +5,7 @@ Each row can run alone.
 
 from functools import partial
 
-from benchmarks import audit, clusters, cpu_of_rows, failover, measures, secured, streams, typed
+from benchmarks import audit, clusters, cpu_of_rows, failover, measures, secured, streams, tables, typed
 from benchmarks.coordination import commits, transactions
 from benchmarks.row import Row, at_most, part, ratio_at_least, ratio_at_most
 
@@ -190,6 +190,14 @@ _STREAM_ROWS = (
         partial(streams.sink, is_large=False)),
     Row("sink-small-tuned", "  no readlink for the checkpoint (a setting)", "ms", False, ratio_at_most(1.2),
         partial(streams.sink, is_large=False, is_tuned=True)),
+    *(
+        Row(f"{key}-fresh{end}", title, "ms", False, target, partial(tables.freshness, table_format=key, figure=figure))
+        for key, words in (("parquet", "Parquet row"), ("delta", "row of a Delta table"))
+        for figure, end, title, target in (
+            ("p95", "", f"from produce to a committed {words}, 95th percentile", at_most(1000, "ms")),
+            ("p50", "-p50", "  median", at_most(1000, "ms")),
+        )
+    ),
 )  # fmt: skip
 
 _CLUSTER_ROWS = (

@@ -18,6 +18,7 @@ from pyspark.sql.functions import col, from_json
 
 from benchmarks.ceiling import CeilingSource
 from benchmarks.stream_job import stream
+from benchmarks.table_job import fresh
 
 _TASKS = 4
 
@@ -102,6 +103,7 @@ _JOBS: dict[str, Callable[[SparkSession, str, dict[str, Any]], dict[str, float] 
     "typed": typed,
     "write": write,
     "stream": stream,
+    "fresh": fresh,
     "warm": warm,
 }
 
