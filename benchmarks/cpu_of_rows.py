@@ -38,14 +38,14 @@ def read(bench: Bench, records: int, value_bytes: int, part: str) -> Runs:
     return _once(bench, ("read", records, value_bytes), part, once)
 
 
-def read_typed(bench: Bench, records: int, columns: int, part: str) -> Runs:
-    """Of a batch read of `columns` of the 20 fields of JSON values."""
+def read_typed(bench: Bench, records: int, columns: int, form: str, part: str) -> Runs:
+    """Of a batch read of `columns` of the 20 fields of values of a format."""
     records = bench.records(records)
 
     def once(side: str) -> _Parts:
-        return _cost(bench, side, typed.job(bench, side, records, columns), records)
+        return _cost(bench, side, typed.job(bench, side, records, columns, form), records)
 
-    return _once(bench, ("typed", records, columns), part, once, bench.sides)
+    return _once(bench, ("typed", form, records, columns), part, once, bench.sides)
 
 
 def write(bench: Bench, records: int, value_bytes: int, part: str) -> Runs:

@@ -112,17 +112,21 @@ _SPARK_ROWS = (
         partial(measures.spark_write, records=3_000_000, value_bytes=100, beside=measures.DRAINED)),
 )  # fmt: skip
 
-_TYPED_ROWS = (
-    *(
-        Row(key, f"Spark batch read of JSON, {what} as columns", "M rows/s", True, ratio_at_least(factor),
-            partial(typed.read, records=500_000, columns=columns))
-        for key, what, factor, columns in (("typed-json", "20 fields", 3.0, 20), ("typed-json-2", "2 of 20 fields", 5.0, 2))
-    ),
-    *(
-        Row(f"cpu-{key}", f"  CPU of Spark and broker, {what}", "CPU s/M", False, ratio_at_most(1.0),
-            partial(cpu_of_rows.read_typed, records=500_000, columns=columns, part="sum"))
-        for key, what, columns in (("typed-json", "20 fields", 20), ("typed-json-2", "2 of 20 fields", 2))
-    ),
+_TYPED_ROWS = tuple(
+    row
+    for form, word in (("json", "JSON"), ("avro", "Avro"))
+    for row in (
+        *(
+            Row(key, f"Spark batch read of {word}, {what} as columns", "M rows/s", True, ratio_at_least(factor),
+                partial(typed.read, records=500_000, columns=columns, form=form))
+            for key, what, factor, columns in ((f"typed-{form}", "20 fields", 3.0, 20), (f"typed-{form}-2", "2 of 20 fields", 5.0, 2))
+        ),
+        *(
+            Row(f"cpu-{key}", f"  CPU of Spark and broker, {what}", "CPU s/M", False, ratio_at_most(1.0),
+                partial(cpu_of_rows.read_typed, records=500_000, columns=columns, form=form, part="sum"))
+            for key, what, columns in ((f"typed-{form}", "20 fields", 20), (f"typed-{form}-2", "2 of 20 fields", 2))
+        ),
+    )
 )  # fmt: skip
 
 _AUDIT_ROWS = (

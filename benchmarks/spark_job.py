@@ -4,7 +4,6 @@ Started by `spark_session.py` as ``python -m benchmarks.spark_job SIDE``; SIDE i
 ceiling (`ceiling.py`: a Python data source that does nothing).
 """
 
-import glob
 import json
 import os
 import sys
@@ -14,6 +13,7 @@ from functools import cache
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.avro.functions import from_avro
 from pyspark.sql.functions import col, from_json
 
 from benchmarks.ceiling import CeilingSource
@@ -37,7 +37,7 @@ def session(side: str) -> SparkSession:
     }.items():
         builder = builder.config(name, value)
     if side == "kafka":
-        builder = builder.config("spark.jars", ",".join(glob.glob(os.environ["BENCH_CONNECTOR_JARS"])))
+        builder = builder.config("spark.jars", os.environ["BENCH_CONNECTOR_JARS"])
     spark = builder.getOrCreate()
     if side == "ceiling":
         spark.dataSource.register(CeilingSource)
@@ -61,16 +61,21 @@ def read(spark: SparkSession, side: str, job: dict[str, Any]) -> None:
 
 
 def typed(spark: SparkSession, side: str, job: dict[str, Any]) -> None:
-    """Fields of a topic's JSON values as columns into the noop sink."""
+    """Fields of a topic's values of JSON or Avro as columns into the noop sink."""
     reader = (
         spark.read.format(side).option("kafka.bootstrap.servers", job["bootstrap"]).option("subscribe", job["topic"])
     )
     frame: DataFrame
     if side == "pylog":
-        frame = reader.schema(job["wanted"]).options(valueFormat="json", localReads="never").load()
+        schema = {"valueSchema": job["schema"]} if job["format"] == "avro" else {}
+        options = {"valueFormat": job["format"], "localReads": "never", **schema}
+        frame = reader.schema(job["wanted"]).options(**options).load()
     else:
-        parsed = from_json(col("value").cast("string"), job["schema"]).alias("value")
-        frame = reader.load().select(parsed).select(*(f"value.{name}" for name in job["names"]))
+        if job["format"] == "avro":
+            parsed = from_avro(col("value"), job["schema"], {"mode": "PERMISSIVE"})
+        else:
+            parsed = from_json(col("value").cast("string"), job["schema"])
+        frame = reader.load().select(parsed.alias("value")).select(*(f"value.{name}" for name in job["names"]))
     frame.write.format("noop").mode("overwrite").save()
 
 

@@ -19,7 +19,7 @@ class SparkSide:
     def __init__(self, side: str, log: Path) -> None:
         environment = dict(os.environ)
         if side == "kafka":
-            environment["BENCH_CONNECTOR_JARS"] = str(jars("spark")[0].parent / "*.jar")
+            environment["BENCH_CONNECTOR_JARS"] = ",".join(str(jar) for peer in ("spark", "avro") for jar in jars(peer))
         self._log = log
         with open(log, "ab") as stderr:
             self._process = subprocess.Popen(
