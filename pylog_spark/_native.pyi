@@ -71,13 +71,22 @@ class NativeError(Exception):
     """Raised by everything native. `args == (kind, message)`.
 
     `kind` is a Kafka error name (``UNKNOWN_TOPIC_OR_PARTITION``, ``OFFSET_OUT_OF_RANGE``, ...) or one of
-    ``UNREACHABLE``, ``TIMED_OUT``, ``TOKEN_UNAVAILABLE``, ``SSL_AUTHENTICATION_FAILED``, ``CORRUPT_BATCH``, ``BAD_RECORD``, ``LOG_TRUNCATED``, ``INVALID_ARGUMENT``, ``IO``, ``LOCKED``, ``CLOSED``, ``FORKED``.
+    ``UNREACHABLE``, ``TIMED_OUT``, ``TOKEN_UNAVAILABLE``, ``SSL_AUTHENTICATION_FAILED``, ``CORRUPT_BATCH``, ``BAD_RECORD``, ``UNKNOWN_WRITERS``, ``LOG_TRUNCATED``, ``INVALID_ARGUMENT``, ``IO``, ``LOCKED``, ``CLOSED``, ``FORKED``.
     `message` is one sentence that names the broker, topic, partition, offset or file concerned.
     """
 
-def encode(batch: _ArrowArray, *, key: str | None = None, value: str | None = None) -> _Batch:
+def encode(
+    batch: _ArrowArray,
+    *,
+    key: str | None = None,
+    value: str | None = None,
+    key_schema: tuple[str, Sequence[str]] | None = None,
+    value_schema: tuple[str, Sequence[str]] | None = None,
+    key_id: int | None = None,
+    value_id: int | None = None,
+) -> _Batch:
     """`batch` with its columns "key" and "value" as the bytes of records in these formats (those of `TypedRead`); the other columns, and
-    one without a format, stay. JSON is made of a struct."""
+    one without a format, stay. JSON is made of a struct, "avro" of what its schema (as in `TypedRead`) takes; with an id, it begins with that."""
 
 def murmur2(data: bytes) -> int:
     """Kafka's murmur2 hash of `data` as a signed 32-bit int (org.apache.kafka.common.utils.Utils.murmur2)."""
@@ -330,10 +339,15 @@ class TypedRead:
     """What a typed read gives: columns of `schema`, each from one of `sources`.
 
     A source is "record:" and the name of a column that a read without formats gives, "key" or "value" (decoded by its format), "field"
-    (a field of the value, by the column's name) or "corrupt" (the text of a record that does not parse). A format is "json", or
+    (a field of the value, by the column's name) or "corrupt" (the text of a record that does not parse). A format is "json", "avro", or
     "string", "long", "integer", "short", "float", "double" of Kafka's serializers. `mode` is "PERMISSIVE", "DROPMALFORMED" or
     "FAILFAST" (then reading raises BAD_RECORD). With `keeps_bad` readers keep the records that do not parse for `take_bad`, and may give
     batches without rows.
+
+    `key_schema` and `value_schema` are what "avro" is read as: the text of a schema and those of the schemas that it refers to, each behind those
+    that it refers to itself. With `registered`, keys and values begin with the id of the schema that wrote them: reading raises UNKNOWN_WRITERS where
+    one is not known, `missing_writers` says which, and a new reader reads on once each was given to `add_writer`. Without a schema to be read
+    as, the columns are taken from each writer's by their names.
     """
 
     def __new__(
@@ -344,8 +358,15 @@ class TypedRead:
         key: str | None = None,
         value: str | None = None,
         mode: str = "PERMISSIVE",
+        key_schema: tuple[str, Sequence[str]] | None = None,
+        value_schema: tuple[str, Sequence[str]] | None = None,
+        registered: bool = False,
         keeps_bad: bool = False,
     ) -> TypedRead: ...
+    def missing_writers(self) -> list[int]:
+        """The ids of schemas that readers with this object have met and do not know."""
+    def add_writer(self, schema_id: int, schema: tuple[str, str, Sequence[tuple[str, str]]] | None) -> None:
+        """The schema with an id: its type ("AVRO"), its text, and the names and texts of those that it refers to; None if there is none."""
     @property
     def left_out(self) -> int:
         """Records that readers with this object have left out because they do not parse (DROPMALFORMED)."""

@@ -80,7 +80,7 @@ class PylogDataSource(DataSource):
 
         Log(options).check()
         if options.formats.are_given:
-            return typed_ddl(options.formats, options.include_headers)
+            return typed_ddl(options.formats.resolved(), options.include_headers)
         return columns.read_ddl(options.include_headers)
 
     @sentence_first
@@ -136,7 +136,7 @@ class PylogDataSource(DataSource):
         options = read_options(self.options, scope)
         if options.bad_topic is not None:
             require_topic(options.client, options.bad_topic)
-        typed = typed_columns(schema, options.formats) if options.formats.are_given else None
+        typed = typed_columns(schema, options.formats.resolved()) if options.formats.are_given else None
         names = () if typed else columns.read_columns(schema)
         nullable = {field.name: field.nullable for field in schema.fields}
         return RangeSource(

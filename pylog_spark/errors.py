@@ -162,7 +162,17 @@ class NativeModule(Protocol):
     def TypedRead(self) -> type[TypedRead]:  # noqa: N802
         """What a typed read gives."""
 
-    def encode(self, batch: _ArrowArray, *, key: str | None = None, value: str | None = None) -> _Batch:
+    def encode(
+        self,
+        batch: _ArrowArray,
+        *,
+        key: str | None = None,
+        value: str | None = None,
+        key_schema: tuple[str, Sequence[str]] | None = None,
+        value_schema: tuple[str, Sequence[str]] | None = None,
+        key_id: int | None = None,
+        value_id: int | None = None,
+    ) -> _Batch:
         """A batch with its columns `key` and `value` in their formats."""
 
     def murmur2(self, data: bytes) -> int:

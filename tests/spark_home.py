@@ -27,6 +27,7 @@ JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 OUT_OF_THE_WAY = {"spark.python.unix.domain.socket.enabled": "true"}
 _KEPT = Path(sys.prefix) / ".spark-home"
 _ARCHIVE = "classes.jsa"
+_PEERS = ("spark", "avro")
 #: What most tests do first.
 _PROGRAM = """
 from pylog_spark.testing import spark_session
@@ -61,15 +62,14 @@ def prepare() -> None:
 
 
 def connector() -> dict[str, str]:
-    """The setting that gives a session the jars of Spark's Kafka connector; nothing on a machine that has none and cannot get them.
+    """The setting that gives a session the jars of Spark's Kafka connector and Avro functions; nothing on a machine that has none and cannot get them.
 
     A session cannot be given them later, so every session of the tests has them: one Java process serves all files.
     """
     from tests.peers.jars import cache_dir, jars
 
-    if shutil.which("mvn") is None and not (cache_dir() / "spark").is_dir():
-        return {}
-    return {"spark.jars": ",".join(map(str, jars("spark")))}
+    peers = [peer for peer in _PEERS if shutil.which("mvn") is not None or (cache_dir() / peer).is_dir()]
+    return {"spark.jars": ",".join(str(jar) for peer in peers for jar in jars(peer))} if peers else {}
 
 
 def keep() -> None:

@@ -12,6 +12,8 @@ from pylog_spark.offsets.pattern import PatternError
 from pylog_spark.options import java
 from pylog_spark.options.secrets import ClientSettings, shown_key
 from pylog_spark.options.table import OPTIONS, Option
+from pylog_spark.registry import settings as registry_settings
+from pylog_spark.typed.registered import Registry
 
 #: The topic in which the sink keeps its decisions. No pattern matches it, although for the brokers it is not an internal topic.
 SINK_TOPIC = "__pylog_sink"
@@ -31,6 +33,8 @@ _REFUSED = {
 #: package reads itself.
 _NOT_NATIVE = frozenset({*java.IGNORED, "group.id"})
 _CLIENT_PREFIX = "kafka."
+_REGISTRY_URL = "schema.registry.url"
+_OF_REGISTRY = frozenset(registry_settings.PREFIX + name for name in registry_settings.NAMES)
 _ENDPOINT = _CLIENT_PREFIX + endpoint.SETTING
 
 #: What Spark puts before the names of a table's OPTIONS. It passes them on only when it asks for the table's columns.
@@ -60,7 +64,7 @@ def check_names(given: Mapping[str, str]) -> None:
             raise PylogError("PYLOG_UNSUPPORTED_OPTION", f"The option {key} is not supported: {_REFUSED[name]}.")
         if name.startswith(_TABLE_PREFIX):
             raise PylogError("PYLOG_UNSUPPORTED_OPTION", f"{_TABLE}; give such a table its columns and no OPTIONS.")
-        known = name in BY_KEY or name in _SPARKS_OWN or name == "bootstrap.servers"
+        known = name in BY_KEY or name in _SPARKS_OWN or name == "bootstrap.servers" or name in _OF_REGISTRY
         if not known and not name.startswith(_CLIENT_PREFIX):
             raise PylogError("PYLOG_UNKNOWN_OPTION", f"There is no option {key!r}; {_nearest(name)}")
 
@@ -107,8 +111,30 @@ def client_settings(given: Mapping[str, str]) -> ClientSettings:
     return ClientSettings((name, text) for name, text in settings.items() if name not in _NOT_NATIVE)
 
 
+def registry(given: Mapping[str, str]) -> Registry | None:
+    """Give how a schema registry is asked; None where no option names one.
+
+    Raises
+    ------
+    PylogError
+        There are settings without a registry, or a setting that cannot be used.
+    """
+    said = {key.lower(): text.strip() for key, text in given.items()}
+    settings = {name.removeprefix(registry_settings.PREFIX): said[name] for name in _OF_REGISTRY if name in said}
+    url = said.get(_REGISTRY_URL, "")
+    if not url:
+        if settings:
+            raise PylogError(
+                "PYLOG_INVALID_OPTION", f"Settings of a schema registry need the option {_REGISTRY_URL} beside them."
+            )
+        return None
+    registry_settings.read_settings(settings)
+    return Registry(url, settings)
+
+
 def _nearest(name: str) -> str:
     known = {option.name.lower(): option.name for option in OPTIONS}
+    known |= {name: name for name in _OF_REGISTRY}
     candidates = {**known, **{key.removeprefix(_CLIENT_PREFIX): full for key, full in known.items()}}
     found = native().nearest(name, list(candidates))
     if found is not None:

@@ -21,7 +21,7 @@ from pylog_spark.offsets.limits import (
 )
 from pylog_spark.offsets.pattern import compile_pattern
 from pylog_spark.offsets.spans import EVERY, Spans
-from pylog_spark.options.names import SINK_TOPIC, client_settings, option_values
+from pylog_spark.options.names import SINK_TOPIC, client_settings, option_values, registry
 from pylog_spark.options.secrets import ClientSettings
 from pylog_spark.options.table import BATCH, STREAM
 from pylog_spark.typed.formats import FAILFAST, Formats, formats
@@ -125,6 +125,7 @@ def read_options(given: Mapping[str, str], scope: str) -> ReadOptions:
         _refuse(end, Earliest, EARLIEST, end_option, "a batch would be empty; end at latest, at offsets or at a time")
         _check_order(start, start_option, end, end_option)
     subscription = _subscription(values)
+    said = formats(values, registry(given))
     return ReadOptions(
         subscription=subscription,
         start=start,
@@ -148,12 +149,12 @@ def read_options(given: Mapping[str, str], scope: str) -> ReadOptions:
         task_client=_of_tasks(client, values["kafkaConsumer.pollTimeoutMs"]),
         rack=rack,
         local_reads=values["localReads"],
-        formats=formats(values),
-        bad_topic=_bad_topic(values, subscription),
+        formats=said,
+        bad_topic=_bad_topic(values, subscription, said),
     )
 
 
-def _bad_topic(values: Mapping[str, Any], subscription: Subscription) -> str | None:
+def _bad_topic(values: Mapping[str, Any], subscription: Subscription, said: Formats) -> str | None:
     """The topic of `badRecordsTopic`, which is refused where it can have no meaning."""
     topic: str | None = values["badRecordsTopic"]
     if topic is None:
@@ -164,7 +165,6 @@ def _bad_topic(values: Mapping[str, Any], subscription: Subscription) -> str | N
             "PYLOG_INVALID_OPTION",
             f"The option badRecordsTopic is {topic}, which the query reads itself; name another topic.",
         )
-    said = formats(values)
     if not said.are_given or said.mode == FAILFAST:
         needed = "a mode other than FAILFAST" if said.are_given else "valueFormat or keyFormat beside it"
         raise PylogError("PYLOG_INVALID_OPTION", f"The option badRecordsTopic needs {needed}; leave it out.")

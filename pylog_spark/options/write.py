@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pylog_spark.audit.document import WINDOW_MS, Audit
 from pylog_spark.errors import PylogError
 from pylog_spark.offsets.texts import AT_LEAST_ONCE, EXACTLY_ONCE
-from pylog_spark.options.names import client_settings, option_values
+from pylog_spark.options.names import client_settings, option_values, registry
 from pylog_spark.options.table import WRITE
 from pylog_spark.typed.formats import Formats, formats
 
@@ -73,7 +73,8 @@ def write_options(given: Mapping[str, str], *, streaming: bool = False) -> Write
     named = _named(values["txnAppId"], values["txnVersion"], delivery, streaming=streaming)
     abandoned_after_ms = _abandoned_after_ms(values["abandonedAfter"], delivery, client)
     audit = _audit(values["auditTopic"], values["auditWindow"], values["topic"])
-    return WriteOptions(values["topic"], delivery, named, abandoned_after_ms, client, formats(values), audit)
+    forms = formats(values, registry(given))
+    return WriteOptions(values["topic"], delivery, named, abandoned_after_ms, client, forms, audit)
 
 
 def _check_client(client: Mapping[str, str]) -> None:

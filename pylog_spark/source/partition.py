@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("pylog_spark")
 
+#: The native kind of records that begin with the id of a schema which is to be looked up.
+UNKNOWN_WRITERS = "UNKNOWN_WRITERS"
+
 #: A range and the id of its topic when the range was planned, or "" when the brokers have none.
 PlannedRange = tuple[OffsetRange, str]
 
@@ -112,20 +115,25 @@ class RangeSource:
             bad.finish()
 
     def _rows(self, partition: RangePartition, typed: TypedRead | None) -> Iterator[pa.RecordBatch]:
-        left, rows_left = list(partition.ranges), self.limit
-        while left and rows_left != 0:
-            reader = self._open(left, rows_left, typed)
-            try:
-                for batch in self._batches(reader):
-                    rows_left = None if rows_left is None else rows_left - batch.num_rows
-                    yield batch
-                return
-            except _Lost as lost:
-                left = self._after_loss(left[reader.range_index :], reader.next_offset, lost)
-            finally:
-                reader.stop()
-                self._log_way(reader)
-                log_left_out(typed)
+        left, rows_left, absent = list(partition.ranges), self.limit, 0
+        try:
+            while left and rows_left != 0:
+                reader = self._open(left, rows_left, typed)
+                try:
+                    for batch in self._batches(reader):
+                        rows_left = None if rows_left is None else rows_left - batch.num_rows
+                        yield batch
+                    return
+                except _Lost as lost:
+                    left = self._after_loss(left[reader.range_index :], reader.next_offset, lost)
+                except _UnknownWriters:
+                    left = _not_read(left[reader.range_index :], reader.next_offset)
+                    absent = self.look_up(typed, absent)
+                finally:
+                    reader.stop()
+                    self._log_way(reader)
+        finally:
+            log_left_out(typed)
 
     def native_typed(self) -> TypedRead | None:
         """Give what a native reader makes of keys and values; None where they stay bytes."""
@@ -139,6 +147,12 @@ class RangeSource:
             return None
         to = self.bad if client is None else replace(self.bad, client=client)
         return BadRecords(to, typed, {part.partition.topic: topic_id for part, topic_id in partition.ranges})
+
+    def look_up(self, typed: TypedRead | None, absent: int) -> int:
+        """Find the schemas of writers that a native reader has missed; how many ids were asked for in vain so far, and then."""
+        assert self.typed is not None
+        assert typed is not None
+        return self.typed.look_up(typed, absent)
 
     def arrow_schema(self) -> pa.Schema:
         """Give the schema that Spark expects."""
@@ -207,14 +221,15 @@ class RangeSource:
                     raise
                 kind, message = reader.error
                 del error  # pyarrow's exception says the same with less
+                if kind == UNKNOWN_WRITERS:
+                    raise _UnknownWriters from None
                 raise (_Lost(kind, message) if kind in LOSS_KINDS else from_native(kind, message)) from None
             yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
 
     def _after_loss(self, left: list[PlannedRange], next_offset: int, lost: _Lost) -> list[PlannedRange]:
         """Give what is left to read after `lost` happened in the first range of `left`. Raises `PylogError` when loss is an error."""
-        (offsets, topic_id), *others = left
-        # Rows that were not handed out yet are read again.
-        span = (max(offsets.start, next_offset), offsets.end)
+        (offsets, topic_id), *others = _not_read(left, next_offset)
+        span = (offsets.start, offsets.end)
         cause = (lost.kind, lost.message)
         rest = after_loss(self.client, self.fail_on_data_loss, offsets.partition, span, topic_id, cause)
         return [(OffsetRange(offsets.partition, *rest), topic_id), *others] if rest else others
@@ -224,6 +239,16 @@ def log_left_out(typed: TypedRead | None) -> None:
     """Say in the log of this process how many damaged records a reader left out."""
     if typed is not None and typed.left_out:
         _log.warning("left out %d records that do not parse, as mode=DROPMALFORMED says", typed.left_out)
+
+
+def _not_read(left: list[PlannedRange], next_offset: int) -> list[PlannedRange]:
+    """The ranges of `left`, the first one from where its reader stopped: rows that were not handed out yet are read again."""
+    (offsets, topic_id), *others = left
+    return [(OffsetRange(offsets.partition, max(offsets.start, next_offset), offsets.end), topic_id), *others]
+
+
+class _UnknownWriters(Exception):
+    """Records were written with schemas that are to be looked up."""
 
 
 class _Lost(Exception):

@@ -19,13 +19,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from pylog_spark.errors import PylogError, native, translated
-from pylog_spark.source.partition import RangePartition, RangeSource, log_left_out
+from pylog_spark.errors import PylogError, from_native, native, translated
+from pylog_spark.source.partition import UNKNOWN_WRITERS, RangePartition, RangeSource, log_left_out
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from pylog_spark._native import Client
+    from pylog_spark._native import Client, TypedRead
+    from pylog_spark.source.bad_records import BadRecords
 
 _log = logging.getLogger("pylog_spark")
 
@@ -33,6 +34,8 @@ _log = logging.getLogger("pylog_spark")
 _FEWEST_ROW_BYTES = 16.0
 #: How long the driver waits for brokers; the tasks, which then read, wait for `kafkaConsumer.pollTimeoutMs`.
 _TIMEOUT_MS = 5_000
+#: How often schemas of writers are looked up for a micro-batch.
+_LOOK_UPS = 5
 _DEADLINES = ("default.api.timeout.ms", "request.timeout.ms", "socket.connection.setup.timeout.ms")
 
 
@@ -88,10 +91,22 @@ class Prefetcher:
         return self._source.as_planned(batches)
 
     def _read_at_once(self, task: RangePartition) -> tuple[Sequence[Any] | None, int, int]:
+        typed, absent, tries = self._source.native_typed(), 0, 0
+        bad = self._source.bad_records(typed, task, _with_deadlines(self._source.client))
+        while True:
+            tries += 1
+            try:
+                return self._try_read_at_once(task, typed, bad)
+            except _UnknownWriters:
+                if tries > _LOOK_UPS:
+                    raise
+                absent = self._source.look_up(typed, absent)
+
+    def _try_read_at_once(
+        self, task: RangePartition, typed: TypedRead | None, bad: BadRecords | None
+    ) -> tuple[Sequence[Any] | None, int, int]:
         source = self._source
-        typed = source.native_typed()
-        bad = source.bad_records(typed, task, _with_deadlines(source.client))
-        with translated():
+        with translated(_known_writers):
             if self._client is None:
                 self._client = native().Client(_with_deadlines(source.client))
             read = self._client.read_at_once(
@@ -151,6 +166,14 @@ class Handover:
         """Give the rows between two positions, once; None when there are no such."""
         waiting, self._waiting = self._waiting, None
         return iter(waiting[2]) if waiting is not None and waiting[:2] == (start, end) else None
+
+
+class _UnknownWriters(PylogError):
+    """Records were written with schemas that are to be looked up."""
+
+
+def _known_writers(kind: str, message: str) -> PylogError:
+    return _UnknownWriters("PYLOG_BROKER", message) if kind == UNKNOWN_WRITERS else from_native(kind, message)
 
 
 def _with_deadlines(client: Mapping[str, str]) -> dict[str, str]:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from pylog_spark.errors import PylogError, native
+from pylog_spark.errors import PylogError, native, translated
 from pylog_spark.schema import READ_COLUMNS, check_record_column
+from pylog_spark.typed import avro
 from pylog_spark.typed.arrow import arrow_field
-from pylog_spark.typed.formats import BINARY, CORRUPT, PLAIN, WITH_FIELDS, Formats
+from pylog_spark.typed.formats import AVRO, BINARY, CORRUPT, PLAIN, REGISTERED, WITH_FIELDS, Formats
+from pylog_spark.typed.registered import Document, texts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,16 +57,28 @@ class TypedColumns:
         return pa.schema([arrow_field(field) for field in StructType.fromJson(json.loads(self.schema)).fields])
 
     def native(self, *, keeps_bad: bool = False) -> TypedRead:
-        """Give what a native reader takes; with `keeps_bad` it keeps the records that do not parse."""
+        """Give what a native reader takes, with the schemas of writers that this process knows; with `keeps_bad` it keeps the records
+        that do not parse."""
         forms = self.formats
-        return native().TypedRead(
+        typed = native().TypedRead(
             self.arrow_schema(),
             list(self.sources.values()),
             key=None if forms.key == BINARY else forms.key,
             value=None if forms.value == BINARY else forms.value,
             mode=forms.mode,
+            key_schema=texts(forms.key_document),
+            value_schema=texts(forms.value_document),
+            registered=forms.registry is not None,
             keeps_bad=keeps_bad,
         )
+        if forms.registry is not None:
+            forms.registry.schemas().teach(typed)
+        return typed
+
+    def look_up(self, typed: TypedRead, absent: int) -> int:
+        """Find the schemas of writers that a native reader has missed; see `pylog_spark.typed.registered.Schemas.look_up`."""
+        assert self.formats.registry is not None
+        return self.formats.registry.schemas().look_up(typed, absent)
 
     def of_record(self) -> dict[str, str]:
         """Give the columns that are a record's as it is: their names -> the record's names."""
@@ -84,24 +98,40 @@ def typed_ddl(formats: Formats, include_headers: bool) -> str:
         The options do not say which fields a key or value has.
     """
     for form, text, format_option, option in (
-        (formats.value, formats.value_schema, "valueFormat", "valueSchema"),
-        (formats.key, formats.key_schema, "keyFormat", "keySchema"),
+        (formats.value, formats.value_schema or formats.value_document, "valueFormat", "valueSchema"),
+        (formats.key, formats.key_schema or formats.key_document, "keyFormat", "keySchema"),
     ):
         if form in WITH_FIELDS and text is None:
+            subject = (
+                f", or by {option.replace('Schema', 'Subject')}" if form in REGISTERED and formats.registry else ""
+            )
             raise PylogError(
                 "PYLOG_INVALID_SCHEMA",
                 f'{format_option}={form} needs to know the columns; give them by .schema("id bigint, name string, ...") or by the '
-                f"option {option}.",
+                f"option {option}{subject}.",
             )
     types = {name: kind for name, kind in READ_COLUMNS.items() if include_headers or name != "headers"}
-    types["key"] = f"struct<{formats.key_schema}>" if formats.key in WITH_FIELDS else PLAIN[formats.key]
-    fields = []
-    if formats.value in WITH_FIELDS:
-        fields.append(str(formats.value_schema))
-        del types["value"]
+    key_fields, types["key"] = _parts(formats.key, formats.key_schema, formats.key_document, "keySchema")
+    if key_fields is not None:
+        types["key"] = f"struct<{', '.join(key_fields)}>"
+    fields, types["value"] = _parts(formats.value, formats.value_schema, formats.value_document, "valueSchema")
+    if fields is None:
+        fields = []
     else:
-        types["value"] = PLAIN[formats.value]
+        del types["value"]
     return ", ".join([*fields, *(f"`{formats.prefix}{name}` {kind}" for name, kind in types.items())])
+
+
+def _parts(form: str, text: str | None, document: Document | None, option: str) -> tuple[list[str] | None, str]:
+    """The fields of a key or value as DDL; None and its type where it has none."""
+    if document is not None:
+        kind = avro.spark_type(avro.read(document[1], [referred for _, referred in document[2]], option))
+        if kind.typeName() != "struct":
+            return None, avro.ddl(kind)
+        return [f"`{field.name}` {avro.ddl(field.dataType)}" for field in cast("StructType", kind).fields], ""
+    if form in WITH_FIELDS:
+        return [str(text)], ""
+    return None, PLAIN[form]
 
 
 def typed_columns(schema: StructType, formats: Formats) -> TypedColumns:
@@ -124,7 +154,34 @@ def typed_columns(schema: StructType, formats: Formats) -> TypedColumns:
             )
         sources[field.name] = _source(field, formats)
         arrow_field(field)
-    return TypedColumns(schema.json(), sources, formats)
+    if _VALUE in sources.values() and _FIELD in sources.values():
+        raise PylogError(
+            "PYLOG_INVALID_SCHEMA",
+            f"The columns are fields of the value, or one of them ({formats.prefix}value) is all of it: name only one or the others.",
+        )
+    columns = TypedColumns(schema.json(), sources, formats)
+    if any(form in REGISTERED for form in (formats.key, formats.value)):
+        _check_schemas(columns)
+    return columns
+
+
+def _check_schemas(columns: TypedColumns) -> None:
+    """Check that schemas are there and have the columns; what the native half says of them is said before any task runs."""
+    forms = columns.formats
+    for form, document, option, of in (
+        (forms.key, forms.key_document, "keySchema", "keyFormat"),
+        (forms.value, forms.value_document, "valueSchema", "valueFormat"),
+    ):
+        if form in REGISTERED and document is None and forms.registry is None:
+            raise PylogError(
+                "PYLOG_INVALID_OPTION",
+                f"{of}={form} needs the schema that wrote the records: give it by the option {option}, or where the ids of schemas that "
+                "records begin with are known, by schema.registry.url.",
+            )
+        if document is not None:
+            avro.read(document[1], [text for _, text in document[2]], option)
+    with translated(lambda _, message: PylogError("PYLOG_INVALID_SCHEMA", f"The columns do not fit: {message}.")):
+        columns.native()
 
 
 def _source(field: StructField, formats: Formats) -> str:
@@ -132,11 +189,11 @@ def _source(field: StructField, formats: Formats) -> str:
     of_record = name.removeprefix(formats.prefix) if name.startswith(formats.prefix) else ""
     if of_record in READ_COLUMNS:
         form = {"key": formats.key, "value": formats.value}.get(of_record, BINARY)
-        if form == BINARY or (of_record == "value" and form in WITH_FIELDS):
+        if form == BINARY or (of_record == "value" and form in WITH_FIELDS and not _is_whole_value(field, formats)):
             check_record_column(field, of_record, _hint(field, formats))
             return _OF_RECORD + of_record
         wanted = "struct" if form in WITH_FIELDS else PLAIN[form]
-        if wanted not in (kind, field.dataType.typeName()):
+        if form != AVRO and wanted not in (kind, field.dataType.typeName()):
             raise PylogError(
                 "PYLOG_INVALID_SCHEMA",
                 f"The column {name} is {wanted.upper()} with {of_record}Format={form}, not {kind.upper()}; give .schema() that type.",
@@ -156,6 +213,11 @@ def _source(field: StructField, formats: Formats) -> str:
         )
     _check_nullable(field)
     return _FIELD
+
+
+def _is_whole_value(field: StructField, formats: Formats) -> bool:
+    """Whether a column `value` is all of an Avro value, decoded, and not the record's bytes: values need not have fields there."""
+    return formats.value == AVRO and field.dataType.typeName() != "binary"
 
 
 def _hint(field: StructField, formats: Formats) -> str:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pylog_spark.errors import PylogError, native, translated
 from pylog_spark.schema import READ_COLUMNS, WRITE_COLUMNS, check_write_types
-from pylog_spark.typed.arrow import arrow_field
-from pylog_spark.typed.formats import BINARY, PLAIN, WITH_FIELDS, Formats
+from pylog_spark.typed import avro
+from pylog_spark.typed.arrow import arrow_field, arrow_type
+from pylog_spark.typed.formats import AVRO, BINARY, PLAIN, REGISTERED, WITH_FIELDS, Formats
+from pylog_spark.typed.registered import Document, check_type, texts
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql.types import StructField, StructType
+    from pyspark.sql.types import DataType, StructField, StructType
 
 
 @dataclass(frozen=True)
@@ -26,10 +28,14 @@ class TypedWrite:
         The formats of keys and values.
     fields : tuple of str
         The frame's columns that are fields of the value; none where the value is one column.
+    key_id, value_id : int or None
+        The ids of registered schemas with which keys and values begin.
     """
 
     formats: Formats
     fields: tuple[str, ...]
+    key_id: int | None = None
+    value_id: int | None = None
 
     def records(self, batch: pa.RecordBatch, columns: Mapping[str, str]) -> pa.RecordBatch:
         """Give the columns of records, under the record's names, with keys and values as bytes.
@@ -55,6 +61,10 @@ class TypedWrite:
                     plain,
                     key=None if forms.key == BINARY else forms.key,
                     value=None if forms.value == BINARY else forms.value,
+                    key_schema=texts(forms.key_document),
+                    value_schema=texts(forms.value_document),
+                    key_id=self.key_id,
+                    value_id=self.value_id,
                 )
             )
 
@@ -76,6 +86,8 @@ def typed_write(schema: StructType, topic: str | None, formats: Formats) -> tupl
     PylogError
         A column that is needed is missing, or has a type that cannot be written.
     """
+    from pyspark.sql import types
+
     of_record = {formats.prefix + name: name for name in READ_COLUMNS}
     own: dict[str, StructField] = {}
     fields = []
@@ -90,6 +102,15 @@ def typed_write(schema: StructType, topic: str | None, formats: Formats) -> tupl
                 "PYLOG_INVALID_SCHEMA",
                 f"The column {field.name} cannot be written: {_why_not(name, formats)}; drop it, or set recordPrefix to write it as a "
                 "field of the value.",
+            )
+    for option, form, text in (
+        ("keySchema", formats.key, formats.key_schema),
+        ("valueSchema", formats.value, formats.value_schema),
+    ):
+        if text is not None and form not in REGISTERED:
+            raise PylogError(
+                "PYLOG_INVALID_OPTION",
+                f"The option {option} has no meaning in a write of {form}, which the columns say all of; leave it out.",
             )
     if formats.value in WITH_FIELDS:
         if not fields:
@@ -114,7 +135,71 @@ def typed_write(schema: StructType, topic: str | None, formats: Formats) -> tupl
     if topic is not None:
         own.pop("topic", None)
     made = tuple(field.name for field in fields) if formats.value in WITH_FIELDS else ()
-    return {name: field.name for name, field in own.items()}, TypedWrite(formats, made)
+    columns = {name: field.name for name, field in own.items()}
+    if not any(form in REGISTERED for form in (formats.key, formats.value)):
+        return columns, TypedWrite(formats, made)
+    value = types.StructType(fields) if formats.value in WITH_FIELDS else None
+    return columns, _with_schemas(TypedWrite(formats, made), own.get("key"), value, topic)
+
+
+def _with_schemas(
+    write: TypedWrite, key: StructField | None, value: StructType | None, topic: str | None
+) -> TypedWrite:
+    """The schemas of what is written: those that the options name, or those of the columns; registered where there is a registry."""
+    forms = write.formats
+    if forms.key in REGISTERED and key is not None:
+        document, number = _schema(forms, "key", key.dataType, topic)
+        write = replace(write, formats=replace(write.formats, key_document=document), key_id=number)
+    if forms.value in REGISTERED and value is not None:
+        document, number = _schema(forms, "value", value, topic)
+        write = replace(write, formats=replace(write.formats, value_document=document), value_id=number)
+    empty = {
+        name: arrow_field(field).type
+        for name, field in (("key", key),)
+        if field is not None and forms.key in REGISTERED
+    }
+    if value is not None and forms.value in REGISTERED:
+        empty["value"] = arrow_type(value, "value")
+    _check_empty(write, empty)
+    return write
+
+
+def _schema(forms: Formats, part: str, kind: DataType, topic: str | None) -> tuple[Document, int | None]:
+    form, text, subject = (
+        (forms.key, forms.key_schema, forms.key_subject)
+        if part == "key"
+        else (forms.value, forms.value_schema, forms.value_subject)
+    )
+    if forms.registry is None:
+        return (REGISTERED[form], text or avro.schema_of(kind), []), None
+    schemas = forms.registry.schemas()
+    if text is None and subject is not None:
+        number, document = schemas.latest(subject)
+        check_type(document, REGISTERED[form], subject)
+        return document, number
+    if subject is None and topic is None:
+        raise PylogError(
+            "PYLOG_INVALID_OPTION",
+            f"The schema of {part}s is registered under the topic's name, which the option topic does not say: give {part}Subject, or topic.",
+        )
+    text = text or avro.schema_of(kind)
+    return (REGISTERED[form], text, []), schemas.register(subject or f"{topic}-{part}", REGISTERED[form], text)
+
+
+def _check_empty(write: TypedWrite, kinds: Mapping[str, pa.DataType]) -> None:
+    """Raises `PylogError` when the columns do not fit the schemas: a write of no rows says so as well as one of many."""
+    import pyarrow as pa
+
+    forms = write.formats
+    batch = pa.record_batch([pa.array([], kind) for kind in kinds.values()], list(kinds))
+    with translated(lambda _, message: PylogError("PYLOG_INVALID_SCHEMA", f"{message[:1].upper()}{message[1:]}.")):
+        native().encode(
+            batch,
+            key=forms.key if "key" in kinds else None,
+            value=forms.value if "value" in kinds else None,
+            key_schema=texts(forms.key_document),
+            value_schema=texts(forms.value_document),
+        )
 
 
 def _why_not(name: str, formats: Formats) -> str:
@@ -126,7 +211,9 @@ def _why_not(name: str, formats: Formats) -> str:
 def _check_types(own: Mapping[str, StructField], formats: Formats) -> None:
     accepted: dict[str, Sequence[str]] = dict(WRITE_COLUMNS)
     for name, form in (("key", formats.key), ("value", formats.value)):
-        if form in WITH_FIELDS:
+        if form == AVRO and name == "key" and "key" in own:
+            accepted[name] = (own[name].dataType.simpleString(),)
+        elif form in WITH_FIELDS:
             accepted[name] = ("struct",)
         elif form != BINARY:
             accepted[name] = (PLAIN[form],)

@@ -1,11 +1,12 @@
 """Topics to read typed columns from."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pylog_spark.testing import LocalBroker
 from tests.spark.support import Topic, topic_maker
 
 
@@ -14,6 +15,20 @@ def make_topic(request: pytest.FixtureRequest, servers: str, new_topic: str) -> 
     """Makes topics; their frames are those of the session of a test that asks for one."""
     spark: Any = request.getfixturevalue("spark") if "spark" in request.fixturenames else None
     return topic_maker(spark, servers, new_topic)
+
+
+@pytest.fixture(scope="module")
+def registry_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalBroker]:
+    """A broker with a schema registry, for the tests of a file: each has topics and subjects of its own."""
+    with LocalBroker(tmp_path_factory.mktemp("data"), schema_registry=True) as running:
+        yield running
+
+
+@pytest.fixture
+def registered(request: pytest.FixtureRequest, registry_broker: LocalBroker, new_topic: str) -> Topic:
+    """A topic of that broker."""
+    spark: Any = request.getfixturevalue("spark") if "spark" in request.fixturenames else None
+    return topic_maker(spark, registry_broker.bootstrap_servers, new_topic)(partitions=2)
 
 
 @pytest.fixture

@@ -15,6 +15,8 @@ pub mod kind {
     pub const CORRUPT_BATCH: &str = "CORRUPT_BATCH";
     /// A key or value is not what its format says.
     pub const BAD_RECORD: &str = "BAD_RECORD";
+    /// Records were written with schemas that nobody has looked up yet; see `TypedRead`.
+    pub const UNKNOWN_WRITERS: &str = "UNKNOWN_WRITERS";
     /// A new leader does not have records that were read: an election gave them up.
     pub const LOG_TRUNCATED: &str = "LOG_TRUNCATED";
     /// The caller's values make no sense; nothing was sent.

@@ -8,8 +8,17 @@ use super::arrow::{NativeBatch, import_batch, import_schema};
 use super::error::{Failure, kind};
 use super::ffi::enter;
 use pylog_columnar::Column;
+use pylog_typed::avro::Avro;
+use pylog_typed::avro::schema::Schema as AvroSchema;
 use pylog_typed::format::Format;
+use pylog_typed::writers::WriterSchema;
 use pylog_typed::{Mode, Source, TypedPlan, encoder};
+
+/// A schema's text, and the texts of those that it refers to.
+type SchemaTexts = (String, Vec<String>);
+
+/// Type and text of a registered schema; the names and texts of those that it refers to.
+type RegisteredSchema = (String, String, Vec<(String, String)>);
 
 /// See `_native.pyi`.
 #[pyclass(module = "pylog_spark._native", frozen)]
@@ -19,13 +28,18 @@ pub struct TypedRead(pub Arc<TypedPlan>);
 #[pymethods]
 impl TypedRead {
     #[new]
-    #[pyo3(signature = (schema, sources, *, key=None, value=None, mode="PERMISSIVE", keeps_bad=false))]
+    #[pyo3(signature = (schema, sources, *, key=None, value=None, mode="PERMISSIVE", key_schema=None, value_schema=None,
+        registered=false, keeps_bad=false))]
+    #[allow(clippy::too_many_arguments)]
     fn new(
         schema: &Bound<'_, PyAny>,
         sources: Vec<String>,
         key: Option<&str>,
         value: Option<&str>,
         mode: &str,
+        key_schema: Option<SchemaTexts>,
+        value_schema: Option<SchemaTexts>,
+        registered: bool,
         keeps_bad: bool,
     ) -> PyResult<Self> {
         let schema: Schema = import_schema(schema)?;
@@ -34,7 +48,8 @@ impl TypedRead {
             return Err(unknown("number of sources", &sources.len().to_string()).into());
         }
         let mode = Mode::from_name(mode).ok_or_else(|| unknown("mode", mode))?;
-        let plan = TypedPlan::new(Arc::new(schema), sources, format(key)?, format(value)?, mode);
+        let (key, value) = (format(key, key_schema, registered)?, format(value, value_schema, registered)?);
+        let plan = TypedPlan::new(Arc::new(schema), sources, key, value, mode);
         let plan = plan.map_err(|error| Failure::new(kind::INVALID_ARGUMENT, error.to_string()))?;
         Ok(Self(Arc::new(if keeps_bad { plan.keeping_bad() } else { plan })))
     }
@@ -47,20 +62,42 @@ impl TypedRead {
     fn take_bad(&self) -> Vec<NativeBatch> {
         self.0.take_bad().into_iter().map(NativeBatch).collect()
     }
+
+    fn missing_writers(&self) -> Vec<u32> {
+        self.0.writers().missing()
+    }
+
+    #[pyo3(signature = (schema_id, schema))]
+    fn add_writer(&self, schema_id: u32, schema: Option<RegisteredSchema>) {
+        let schema =
+            schema.map(|(schema_type, text, references)| WriterSchema { schema_type, text, references });
+        self.0.writers().add(schema_id, schema);
+    }
 }
 
 /// See `_native.pyi`.
 #[pyfunction]
-#[pyo3(signature = (batch, *, key=None, value=None))]
+#[pyo3(signature = (batch, *, key=None, value=None, key_schema=None, value_schema=None, key_id=None, value_id=None))]
+#[allow(clippy::too_many_arguments)]
 pub fn encode(
     py: Python<'_>,
     batch: &Bound<'_, PyAny>,
     key: Option<&str>,
     value: Option<&str>,
+    key_schema: Option<SchemaTexts>,
+    value_schema: Option<SchemaTexts>,
+    key_id: Option<u32>,
+    value_id: Option<u32>,
 ) -> PyResult<NativeBatch> {
-    let (batch, key, value) = (import_batch(batch)?, format(key)?, format(value)?);
+    let batch = import_batch(batch)?;
+    let (mut key, mut value) = (format(key, key_schema, false)?, format(value, value_schema, false)?);
+    for (format, given) in [(&mut key, key_id), (&mut value, value_id)] {
+        if let Some(Format::Avro(avro)) = format {
+            avro.id = given;
+        }
+    }
     let encoded = enter(py, || {
-        let encoded = encoder::encode(&batch, key, value);
+        let encoded = encoder::encode(&batch, key.as_ref(), value.as_ref());
         encoded.map_err(|error| Failure::new(kind::INVALID_ARGUMENT, error.to_string()))
     })?;
     Ok(NativeBatch(encoded))
@@ -80,8 +117,25 @@ fn source(name: &str) -> Result<Source, Failure> {
     }
 }
 
-fn format(name: Option<&str>) -> Result<Option<Format>, Failure> {
-    name.map(|name| Format::from_name(name).ok_or_else(|| unknown("format", name))).transpose()
+fn format(
+    name: Option<&str>,
+    schema: Option<SchemaTexts>,
+    registered: bool,
+) -> Result<Option<Format>, Failure> {
+    let Some(name) = name else { return Ok(None) };
+    if name != "avro" {
+        return Format::from_name(name).map(Some).ok_or_else(|| unknown("format", name));
+    }
+    let schema = schema.map(|texts| avro_schema(&texts)).transpose()?;
+    if schema.is_none() && !registered {
+        return Err(unknown("schema for the format", name));
+    }
+    Ok(Some(Format::Avro(Avro { schema, registered, id: None })))
+}
+
+fn avro_schema((text, referred): &SchemaTexts) -> Result<Arc<AvroSchema>, Failure> {
+    let schema = AvroSchema::parse(text, referred.iter().map(String::as_str));
+    schema.map(Arc::new).map_err(|error| Failure::new(kind::INVALID_ARGUMENT, format!("the schema {error}")))
 }
 
 fn unknown(what: &str, name: &str) -> Failure {

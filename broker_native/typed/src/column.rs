@@ -36,13 +36,18 @@ impl Room {
     /// When there is none.
     #[inline]
     pub fn take(&mut self, column: &Column) -> Result<(), Damage> {
-        match self.left.checked_sub(column.cells) {
-            Some(left) => {
-                self.left = left;
-                Ok(())
-            }
-            None => Err(Damage::whole("opens to more values than a batch may have")),
-        }
+        self.take_many(column, 1)
+    }
+
+    /// Takes room for `count` more items of `column`.
+    ///
+    /// # Errors
+    /// When there is none.
+    #[inline]
+    pub fn take_many(&mut self, column: &Column, count: usize) -> Result<(), Damage> {
+        let left = count.checked_mul(column.cells).and_then(|cells| self.left.checked_sub(cells));
+        self.left = left.ok_or_else(|| Damage::whole("opens to more values than a batch may have"))?;
+        Ok(())
     }
 }
 

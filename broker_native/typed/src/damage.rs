@@ -1,11 +1,12 @@
 //! Why a record does not parse.
+use std::borrow::Cow;
 use std::fmt;
 
 /// What is wrong with a key or a value, in words that follow "the value".
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
     /// What is wrong.
-    pub what: &'static str,
+    pub what: Cow<'static, str>,
     /// The field at the root where it was seen, if it has one.
     pub field: Option<String>,
 }
@@ -13,7 +14,7 @@ pub struct Damage {
 impl Damage {
     /// Of the whole key or value.
     pub fn whole(what: &'static str) -> Self {
-        Self { what, field: None }
+        Self { what: Cow::Borrowed(what), field: None }
     }
 }
 
@@ -21,7 +22,7 @@ impl fmt::Display for Damage {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.field {
             Some(field) => write!(out, "{} (field {field})", self.what),
-            None => out.write_str(self.what),
+            None => out.write_str(&self.what),
         }
     }
 }

@@ -11,8 +11,7 @@ use pylog_columnar::Column as RecordColumn;
 
 use crate::column::{Column, Room, Values};
 use crate::damage::Damage;
-use crate::format::Format;
-use crate::plan::{Mode, PlanError, Source, TypedPlan};
+use crate::plan::{Mode, Part, PlanError, Source, TypedPlan};
 
 /// Why a batch cannot be given.
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +26,9 @@ pub enum BadRecord {
         /// What is wrong.
         damage: Damage,
     },
+    /// Records were written with schemas of which nothing is known yet: [`crate::writers::Writers::missing`]. Nothing of the batch is lost.
+    #[error("records were written with schemas that were not looked up")]
+    UnknownWriters,
     /// Arrow refused a column: a bug.
     #[error("cannot build Arrow columns: {0}")]
     Arrow(#[from] ArrowError),
@@ -36,8 +38,8 @@ pub enum BadRecord {
 #[derive(Debug)]
 pub struct TypedDecoder {
     plan: Arc<TypedPlan>,
-    key: Option<Column>,
-    value: Option<Column>,
+    key: Option<Part>,
+    value: Option<Part>,
     corrupt: Column,
 }
 
@@ -53,7 +55,7 @@ impl TypedDecoder {
     /// # Errors
     /// None that [`TypedPlan::new`] did not give.
     pub fn new(plan: Arc<TypedPlan>) -> Result<Self, PlanError> {
-        let (key, value) = plan.columns()?;
+        let (key, value) = plan.parts()?;
         let corrupt = Column::new(&Field::new("corrupt", arrow_schema::DataType::Utf8, true))?;
         Ok(Self { plan, key, value, corrupt })
     }
@@ -73,7 +75,7 @@ impl TypedDecoder {
             Kept::All => raw.num_rows(),
             Kept::Rows(rows) => rows.len(),
         };
-        let key = self.key.as_mut().map(Column::finish).transpose()?;
+        let key = self.key.as_mut().map(|part| part.column.finish()).transpose()?;
         let (value, fields) = self.finish_value()?;
         let corrupt = self.corrupt.finish()?;
         let mut fields = fields.into_iter();
@@ -103,7 +105,7 @@ impl TypedDecoder {
 
     /// The column of the value, or those of its fields.
     fn finish_value(&mut self) -> Result<(Option<ArrayRef>, Vec<ArrayRef>), ArrowError> {
-        let Some(column) = &mut self.value else { return Ok((None, Vec::new())) };
+        let Some(Part { column, .. }) = &mut self.value else { return Ok((None, Vec::new())) };
         let is_whole = self.plan.sources.contains(&Source::Value);
         match &mut column.values {
             Values::Struct(_, fields) if !is_whole => {
@@ -115,33 +117,49 @@ impl TypedDecoder {
         }
     }
 
+    /// Looks for the schemas of all that was written with one, so that whoever asks a registry asks once.
+    fn prepare(&mut self, raw: &RecordBatch) -> Result<(), BadRecord> {
+        let keys = self.bytes(raw, RecordColumn::Key).cloned();
+        let values = self.bytes(raw, RecordColumn::Value).cloned();
+        let mut is_ready = true;
+        for (part, bytes) in [(&mut self.key, keys), (&mut self.value, values)] {
+            let (Some(part), Some(bytes)) = (part, bytes) else { continue };
+            if part.reader.has_writers() {
+                for row in 0..bytes.len() {
+                    is_ready &= part.reader.prepare(at(Some(&bytes), row));
+                }
+            }
+        }
+        if is_ready { Ok(()) } else { Err(BadRecord::UnknownWriters) }
+    }
+
     fn read_rows(&mut self, raw: &RecordBatch) -> Result<Kept, BadRecord> {
-        let keys = self.bytes(raw, RecordColumn::Key);
-        let values = self.bytes(raw, RecordColumn::Value);
+        self.prepare(raw)?;
+        let keys = self.bytes(raw, RecordColumn::Key).cloned();
+        let values = self.bytes(raw, RecordColumn::Value).cloned();
         let wants_corrupt = self.plan.sources.contains(&Source::Corrupt);
         let mut room = Room::default();
         let mut left_out = Vec::new();
         let mut kept = Vec::new();
         for row in 0..raw.num_rows() {
-            let key = Part { what: "key", bytes: at(keys, row), format: self.plan.key };
-            let value = Part { what: "value", bytes: at(values, row), format: self.plan.value };
-            let of_key = key.read(self.key.as_mut(), &mut room);
-            let of_value = value.read(self.value.as_mut(), &mut room);
+            let (key, value) = (at(keys.as_ref(), row), at(values.as_ref(), row));
+            let of_key = read(self.key.as_mut(), key, &mut room);
+            let of_value = read(self.value.as_mut(), value, &mut room);
             if wants_corrupt && of_key.is_none() && of_value.is_none() {
                 self.corrupt.push_null();
             }
-            let (part, damage) = match (of_value, of_key) {
-                (Some(damage), _) => (value, damage),
-                (None, Some(damage)) => (key, damage),
+            let (part, bytes, damage) = match (of_value, of_key) {
+                (Some(damage), _) => ("value", value, damage),
+                (None, Some(damage)) => ("key", key, damage),
                 (None, None) => continue,
             };
             if self.plan.bad.is_some() {
-                kept.push((row, format!("the {} {damage}", part.what)));
+                kept.push((row, format!("the {part} {damage}")));
             }
             match self.plan.mode {
                 Mode::Permissive => {
                     if wants_corrupt {
-                        let text = String::from_utf8_lossy(part.bytes.unwrap_or_default());
+                        let text = String::from_utf8_lossy(bytes.unwrap_or_default());
                         if self.corrupt.push_bytes(text.as_bytes()).is_err() {
                             self.corrupt.push_null();
                         }
@@ -149,15 +167,15 @@ impl TypedDecoder {
                 }
                 Mode::DropMalformed => {
                     let stays = row - left_out.len();
-                    for column in [self.key.as_mut(), self.value.as_mut()].into_iter().flatten() {
-                        column.truncate(stays);
+                    for part in [self.key.as_mut(), self.value.as_mut()].into_iter().flatten() {
+                        part.column.truncate(stays);
                     }
                     left_out.push(row);
                 }
                 Mode::FailFast => {
                     let offsets = self.raw(raw, RecordColumn::Offset);
                     let offset = offsets.map_or(-1, |offsets| offsets.as_primitive::<Int64Type>().value(row));
-                    return Err(BadRecord::Damaged { part: part.what, offset, damage });
+                    return Err(BadRecord::Damaged { part, offset, damage });
                 }
             }
         }
@@ -174,19 +192,11 @@ impl TypedDecoder {
     }
 }
 
-/// A key or a value.
-struct Part<'a> {
-    what: &'static str,
-    bytes: Option<&'a [u8]>,
-    format: Option<Format>,
-}
-
-impl Part<'_> {
-    /// Adds a row, where it is decoded.
-    #[inline]
-    fn read(&self, column: Option<&mut Column>, room: &mut Room) -> Option<Damage> {
-        self.format?.read(column?, self.bytes, room)
-    }
+/// Adds a row, where it is decoded.
+#[inline]
+fn read(part: Option<&mut Part>, bytes: Option<&[u8]>, room: &mut Room) -> Option<Damage> {
+    let Part { column, reader } = part?;
+    reader.read(column, bytes, room)
 }
 
 #[inline]

@@ -7,7 +7,8 @@ use arrow_schema::{ArrowError, DataType, Field, Schema};
 
 use crate::column::UnknownType;
 use crate::format::Format;
-use crate::{json, plain};
+use crate::writers::MAGIC;
+use crate::{avro, json, plain};
 
 /// Why a batch cannot be written.
 #[derive(Debug, thiserror::Error)]
@@ -22,6 +23,14 @@ pub enum EncodeError {
         part: &'static str,
         /// Arrow's type.
         found: DataType,
+    },
+    /// A column or a value that a schema does not have.
+    #[error("the {part} cannot be written: {why}")]
+    Schema {
+        /// "key" or "value".
+        part: &'static str,
+        /// In words.
+        why: String,
     },
     /// More than Arrow's offsets reach.
     #[error(
@@ -39,8 +48,8 @@ pub enum EncodeError {
 /// [`EncodeError`].
 pub fn encode(
     batch: &RecordBatch,
-    key: Option<Format>,
-    value: Option<Format>,
+    key: Option<&Format>,
+    value: Option<&Format>,
 ) -> Result<RecordBatch, EncodeError> {
     let schema = batch.schema();
     let mut fields = Vec::with_capacity(schema.fields().len());
@@ -66,19 +75,38 @@ pub fn encode(
 }
 
 /// Appends what a row, which is not null, has.
-type RowWriter<'a> = Box<dyn Fn(usize, &mut Vec<u8>) + 'a>;
+type RowWriter<'a> = Box<dyn Fn(usize, &mut Vec<u8>) -> Result<(), String> + 'a>;
 
-fn bytes(part: &'static str, format: Format, column: &ArrayRef) -> Result<BinaryArray, EncodeError> {
+fn bytes(part: &'static str, format: &Format, column: &ArrayRef) -> Result<BinaryArray, EncodeError> {
     let misfit = || EncodeError::Misfit { part, found: column.data_type().clone() };
     let writer: RowWriter<'_> = match format {
         Format::Json if matches!(column.data_type(), DataType::Struct(_)) => {
             let writer = json::write::Writer::new(part, column.as_ref())?;
-            Box::new(move |row, out| writer.write(row, out))
+            Box::new(move |row, out| {
+                writer.write(row, out);
+                Ok(())
+            })
         }
         Format::Json => return Err(misfit()),
+        Format::Avro(avro) => {
+            let schema = avro.schema.as_ref().ok_or_else(misfit)?;
+            let writer = avro::write::Writer::new(schema, schema.root, column.as_ref(), part);
+            let writer = writer.map_err(|why| EncodeError::Schema { part, why })?;
+            let id = avro.id;
+            Box::new(move |row, out| {
+                if let Some(id) = id {
+                    out.push(MAGIC);
+                    out.extend(id.to_be_bytes());
+                }
+                writer.write(row, out)
+            })
+        }
         Format::Plain(format) => {
-            let writer = plain::Writer::new(format, column.as_ref()).ok_or_else(misfit)?;
-            Box::new(move |row, out| writer.write(row, out))
+            let writer = plain::Writer::new(*format, column.as_ref()).ok_or_else(misfit)?;
+            Box::new(move |row, out| {
+                writer.write(row, out);
+                Ok(())
+            })
         }
     };
     let mut out = BinaryBuilder::with_capacity(column.len(), 0);
@@ -90,7 +118,7 @@ fn bytes(part: &'static str, format: Format, column: &ArrayRef) -> Result<Binary
             continue;
         }
         record.clear();
-        writer(row, &mut record);
+        writer(row, &mut record).map_err(|why| EncodeError::Schema { part, why })?;
         room = room.checked_sub(record.len()).ok_or(EncodeError::TooLarge)?;
         out.append_value(&record);
     }

@@ -1,4 +1,5 @@
-//! Keys and values of records <-> typed Arrow columns, with the meaning of Spark's `from_json` and `to_json`.
+//! Keys and values of records <-> typed Arrow columns, with the meaning of Spark's `from_json`, `to_json`,
+//! `from_avro` and `to_avro`.
 //!
 //! | file | what it does |
 //! |---|---|
@@ -8,11 +9,14 @@
 //! | [`format`] | the formats, by name; one record of any of them |
 //! | [`json`], [`plain`] | one record of JSON, read and written; of Kafka's serializers of numbers and texts |
 //! | [`column`] | a column while it is built: it grows value by value, and forgets a record that turns out damaged |
+//! | [`avro`] | Avro's binary encoding |
+//! | [`writers`] | schemas of a registry, by the ids that records begin with |
 //! | [`bad`] | records that do not parse, kept for another topic |
 //! | [`damage`] | why a record does not parse |
 //! | [`decimal`], [`time`] | texts of decimals, dates and timestamps as Spark reads them |
 //!
 //! Safe for any bytes: nothing grows without a bound that is named ([`column::MAX_CELLS`]).
+pub mod avro;
 pub mod bad;
 pub mod column;
 pub mod damage;
@@ -24,6 +28,7 @@ pub mod json;
 pub mod plain;
 pub mod plan;
 pub mod time;
+pub mod writers;
 
 pub use decoder::{BadRecord, TypedDecoder};
 pub use plan::{Mode, Source, TypedPlan};

@@ -7,7 +7,8 @@ use pylog_columnar::Column as RecordColumn;
 
 use crate::bad::{self, BadRecords};
 use crate::column::{Column, UnknownType};
-use crate::format::Format;
+use crate::format::{Format, Reader};
+use crate::writers::Writers;
 
 /// What becomes of a record whose key or value does not parse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -57,6 +58,16 @@ pub enum PlanError {
     /// A column whose type is not that of its source.
     #[error("column {0} does not have the type of what it is to show")]
     Misfit(String),
+    /// A schema of a format that the columns do not fit.
+    #[error("the {0} {1}")]
+    Schema(&'static str, String),
+}
+
+/// A key or value while it is decoded.
+#[derive(Debug)]
+pub(crate) struct Part {
+    pub(crate) column: Column,
+    pub(crate) reader: Reader,
 }
 
 /// What a typed read gives.
@@ -71,6 +82,8 @@ pub struct TypedPlan {
     pub(crate) left_out: Arc<AtomicU64>,
     /// Where records that do not parse are kept, if they are.
     pub(crate) bad: Option<Arc<BadRecords>>,
+    /// The schemas with which records were written.
+    pub(crate) writers: Writers,
     /// The columns to ask `columnar` for.
     raw: Vec<RecordColumn>,
 }
@@ -96,9 +109,9 @@ impl TypedPlan {
         for (field, source) in schema.fields().iter().zip(&sources) {
             let fits = match source {
                 Source::Record(column) => column.data_type() == *field.data_type(),
-                Source::Key => key.is_some_and(|format| format.fits(field)),
-                Source::Value => value.is_some_and(|format| format.fits(field)),
-                Source::Field => value.is_some_and(Format::has_fields),
+                Source::Key => key.as_ref().is_some_and(|format| format.fits(field)),
+                Source::Value => value.as_ref().is_some_and(|format| format.fits(field)),
+                Source::Field => value.as_ref().is_some_and(Format::has_fields),
                 Source::Corrupt => *field.data_type() == DataType::Utf8,
             };
             if !fits {
@@ -122,8 +135,18 @@ impl TypedPlan {
             // The error names it.
             need(RecordColumn::Offset);
         }
-        let plan = Self { schema, sources, key, value, mode, left_out: Arc::default(), bad: None, raw };
-        plan.columns()?;
+        let plan = Self {
+            schema,
+            sources,
+            key,
+            value,
+            mode,
+            left_out: Arc::default(),
+            bad: None,
+            writers: Writers::default(),
+            raw,
+        };
+        plan.parts()?;
         Ok(plan)
     }
 
@@ -151,25 +174,38 @@ impl TypedPlan {
         self.left_out.load(Ordering::Relaxed)
     }
 
+    /// The schemas with which records were written.
+    pub fn writers(&self) -> &Writers {
+        &self.writers
+    }
+
     /// The schema of what a decoder gives.
     pub fn schema(&self) -> SchemaRef {
         self.schema.clone()
     }
 
-    /// Empty columns for the keys and for the values; `None` for what is not decoded. With a corrupt column, or where damaged records are
-    /// kept, both are decoded, because that says whether they are damaged.
-    pub(crate) fn columns(&self) -> Result<(Option<Column>, Option<Column>), UnknownType> {
+    /// What reads the keys and the values; `None` for what is not decoded. With a corrupt column, or where damaged records are kept,
+    /// both are decoded, because that says whether they are damaged.
+    pub(crate) fn parts(&self) -> Result<(Option<Part>, Option<Part>), PlanError> {
         let judged = self.sources.contains(&Source::Corrupt) || self.bad.is_some();
         let fields: Fields = self.of(Source::Field).collect();
         let whole = match self.of(Source::Value).next() {
             None if !fields.is_empty() => Some(Arc::new(Field::new("value", DataType::Struct(fields), true))),
             named => named,
         };
-        let column = |named: Option<Arc<Field>>, format: Option<Format>| {
-            let judged = || format.filter(|_| judged).map(|format| Field::new("", format.least_type(), true));
-            named.or_else(|| judged().map(Arc::new)).map(|field| Column::new(&field)).transpose()
+        let part = |what: &'static str, named: Option<Arc<Field>>, format: &Option<Format>| {
+            let Some(format) = format else { return Ok(None) };
+            let field = match &named {
+                Some(field) => field.clone(),
+                None if judged => Arc::new(Field::new("", format.least_type(), true)),
+                None => return Ok(None),
+            };
+            let column = Column::new(&field)?;
+            let reader = Reader::new(format, &field, named.is_none(), &self.writers);
+            let reader = reader.map_err(|why| PlanError::Schema(what, why))?;
+            Ok::<_, PlanError>(Some(Part { column, reader }))
         };
-        Ok((column(self.of(Source::Key).next(), self.key)?, column(whole, self.value)?))
+        Ok((part("key", self.of(Source::Key).next(), &self.key)?, part("value", whole, &self.value)?))
     }
 
     fn of(&self, wanted: Source) -> impl Iterator<Item = Arc<Field>> {

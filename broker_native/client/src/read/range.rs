@@ -111,7 +111,7 @@ impl RangeReader {
     /// The next batch; `None` at the end, or when nothing came within `time`.
     ///
     /// # Errors
-    /// Those of [`Fetcher::fetch`], `CORRUPT_BATCH`, `BAD_RECORD`, `TIMED_OUT` when the log does not reach the end of the range;
+    /// Those of [`Fetcher::fetch`], `CORRUPT_BATCH`, `BAD_RECORD`, `UNKNOWN_WRITERS`, `TIMED_OUT` when the log does not reach the end of the range;
     /// `CLOSED` after [`RangeReader::stop`]; `FORKED`. After an error the reader is of no more use.
     pub fn next(&mut self, time: Duration) -> Result<Option<RecordBatch>> {
         self.owner.check("reader")?;

@@ -21,7 +21,7 @@ impl Typing {
     /// without rows is given, so that the reader takes them.
     ///
     /// # Errors
-    /// `BAD_RECORD` where a damaged record is to be one.
+    /// `BAD_RECORD` where a damaged record is to be one; `UNKNOWN_WRITERS` where the plan's table of writers lacks some.
     pub(super) fn apply(
         &mut self,
         batch: RecordBatch,
@@ -32,6 +32,7 @@ impl Typing {
             let message = format!("topic {}, partition {}: {error}", partition.topic, partition.partition);
             match error {
                 BadRecord::Damaged { .. } => ClientError::fatal(kind::BAD_RECORD, message),
+                BadRecord::UnknownWriters => ClientError::fatal(kind::UNKNOWN_WRITERS, message),
                 BadRecord::Arrow(_) => ClientError::fatal(kind::INTERNAL, message),
             }
         })?;
