@@ -22,12 +22,14 @@ __all__ = [
     "TypedRead",
     "__version__",
     "close_log",
+    "compile_protobuf",
     "encode",
     "flush_log",
     "log_loggers",
     "murmur2",
     "nearest",
     "open_log",
+    "pattern_matches",
     "set_log_levels",
     "settings",
     "throwaway_certificates",
@@ -90,6 +92,23 @@ def encode(
 
 def murmur2(data: bytes) -> int:
     """Kafka's murmur2 hash of `data` as a signed 32-bit int (org.apache.kafka.common.utils.Utils.murmur2)."""
+
+def compile_protobuf(name: str, files: Mapping[str, str | bytes]) -> tuple[bytes, list[str]]:
+    """Read the Protobuf file `name` and what it imports: of `files`, each a text or an encoded ``FileDescriptorProto``, or one of Google's own.
+
+    Returns
+    -------
+    (bytes, list of str)
+        The file's descriptor; as JSON that one and then those of all imports.
+
+    Raises
+    ------
+    NativeError
+        INVALID_ARGUMENT: one of them is not as Protobuf says, or is not there.
+    """
+
+def pattern_matches(pattern: str, text: str) -> bool | None:
+    """Whether a regular expression is found in a text, in time that grows with the text alone; None: this library does not know such a pattern."""
 
 def nearest(name: str, known: Sequence[str]) -> str | None:
     """The name of `known` that is written most like `name`; None when even that one is too different."""
@@ -206,6 +225,18 @@ class NativeBroker:
         whole when a part is missing, unknown or cannot be used."""
     def apply_jwks(self, jwks_json: str) -> None:
         """Replace the keys (a JWKS, RFC 7517) that the signatures of tokens are checked with."""
+    def begin_schema_ids(self) -> None:
+        """A schema registry says from now on which schemas there are; nothing so far. Also when it begins anew."""
+
+    def set_schema_ids(self, subject: str, ids: set[int]) -> None:
+        """These are the ids of a subject's schemas now; none removes it."""
+
+    def next_schema_question(self, timeout_ms: int) -> int | None:
+        """Wait for a record that names a schema which is not known; None when there was none for so long."""
+
+    def answer_schema_question(self, question: int) -> None:
+        """All schemas are known that there were when the question came: who waits for that goes on."""
+
     def set_cleaner_backoff(self, backoff_ms: int) -> None:
         """How long a thread that compacts waits when it found nothing to do (log.cleaner.backoff.ms)."""
     def was_clean(self) -> bool:

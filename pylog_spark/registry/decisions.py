@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pylog_spark.registry import judged
+from pylog_spark.registry.judged import Later
 from pylog_spark.registry.levels import (
     DEFAULT_MODE,
     IMPORT,
@@ -40,7 +42,7 @@ from pylog_spark.registry.refusals import (
     referred_to,
     soft_deleted,
 )
-from pylog_spark.registry.schemas import ParsedSchema, SchemaError, joined, not_comparable, parsed
+from pylog_spark.registry.schemas import ParsedSchema, SchemaError, joined
 from pylog_spark.registry.state import RegistryState
 from pylog_spark.registry.stored import (
     CONFIG,
@@ -72,10 +74,9 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A schema as a request gives it, read: how it is stored and compared, and the id and version that it is to have."""
+    """A schema as a request gives it: as it is stored and compared, and the id and version that it is to have."""
 
     schema: Schema
-    read: ParsedSchema
     schema_id: int | None
     version: int | None
 
@@ -99,22 +100,32 @@ def given_schema(state: RegistryState, body: Mapping[str, Any], normalize: bool)
         if body.get(ignored):
             raise malformed(f"Schemas with {ignored} are not supported: register the schema without.")
     references = _references(state, body.get("references") or ())
-    raw = Schema(schema_type, text, references)
-    read = read_schema(state, raw)
-    schema = Schema(schema_type, read.text(normalize), references)
-    return Given(schema, read, _number(body, "id"), _number(body, "version"))
+    stored, normal = _texts(state, Schema(schema_type, text, references))
+    schema = Schema(schema_type, normal if normalize else stored, references)
+    return Given(schema, _number(body, "id"), _number(body, "version"))
+
+
+def whole(state: RegistryState, schema: Schema) -> judged.Whole:
+    """Give a schema with the texts of all that it refers to. Raises `Refusal`."""
+    referred: dict[str, str] = {}
+    _resolve(state, schema, referred, 0)
+    return schema, tuple(referred.items())
 
 
 def read_schema(state: RegistryState, schema: Schema) -> ParsedSchema:
-    """Read a schema with all that it refers to. Raises `Refusal`."""
-    referred: dict[str, str] = {}
-    _resolve(state, schema, referred, 0)
+    """Read a schema with all that it refers to. Raises `Refusal` and `Later`."""
     try:
-        return parsed(schema, tuple(referred.items()))
+        return judged.read(*whole(state, schema))
     except SchemaError as error:
         raise invalid_schema(error.args[0]) from None
-    except RecursionError:
-        raise invalid_schema("it is nested too deep.") from None
+
+
+def _texts(state: RegistryState, schema: Schema) -> tuple[str, str]:
+    """The text that is stored and the normalized one. Raises `Refusal` and `Later`."""
+    try:
+        return judged.texts(*whole(state, schema))
+    except SchemaError as error:
+        raise invalid_schema(error.args[0]) from None
 
 
 def found_version(state: RegistryState, subject: str, text: str, *, deleted: bool = False) -> Version:
@@ -135,11 +146,19 @@ def found_version(state: RegistryState, subject: str, text: str, *, deleted: boo
 
 
 def same_in(state: RegistryState, subject: str, given: Given, *, deleted: bool = False) -> Version | None:
-    """Give the newest version of a subject that is the same schema."""
-    for version in reversed(state.versions(subject, deleted=deleted)):
-        if version.schema == given.schema or _is_same(state, version.schema, given):
-            return version
-    return None
+    """Give the newest version of a subject that is the same schema. Raises `Later`."""
+    versions = state.versions(subject, deleted=deleted)
+    found, work = None, list[judged.Work]()
+    for version in reversed(versions):
+        try:
+            if version.schema == given.schema or _is_same(state, version.schema, given):
+                found = version
+                break
+        except Later as later:
+            work += later.work
+    if work:
+        raise Later(work)
+    return found
 
 
 def register(state: RegistryState, subject: str, body: Mapping[str, Any], normalize: bool) -> Decision:
@@ -163,28 +182,40 @@ def register(state: RegistryState, subject: str, body: Mapping[str, Any], normal
 
 
 def differences(state: RegistryState, given: Given, level: str, earlier: Sequence[Version]) -> list[str]:
-    """Give why a schema is not compatible with `earlier` versions; empty when it is."""
-    found = []
+    """Give why a schema is not compatible with `earlier` versions; empty when it is. Raises `Later`."""
+    new = whole(state, given.schema)
+    found: list[str] = []
+    work: list[judged.Work] = []
     for version in compared(level, earlier):
-        try:
-            old = read_schema(state, version.schema)
-        except Refusal as refusal:
-            found.append(f"version {version.version} cannot be read: {refusal.sentence}")
-            continue
-        why = not_comparable(given.read, old)
-        if why is not None:
-            found.append(f"version {version.version}: {why}")
-            continue
+        reasons = _reasons(state, new, version, level)
+        # All work at once: one round of it for each version would be many.
+        if isinstance(reasons, Later):
+            work += reasons.work
+        else:
+            found += reasons
+    if work:
+        raise Later(work)
+    return joined(found, 20)
+
+
+def _reasons(state: RegistryState, new: judged.Whole, version: Version, level: str) -> list[str] | Later:
+    found = []
+    try:
+        old = whole(state, version.schema)
+        judged.read(*old)
         if new_reads_old(level):
             found += [
-                f"what version {version.version} wrote cannot be read: {each}" for each in joined(given.read.reads(old))
+                f"what version {version.version} wrote cannot be read: {each}" for each in judged.why_not(new, old)
             ]
         if old_reads_new(level):
             found += [
-                f"version {version.version} cannot read what it writes: {each}"
-                for each in joined(old.reads(given.read))
+                f"version {version.version} cannot read what it writes: {each}" for each in judged.why_not(old, new)
             ]
-    return joined(found, 20)
+    except (Refusal, SchemaError) as error:
+        return [f"version {version.version} cannot be read: {error}"]
+    except Later as later:
+        return later
+    return found
 
 
 def delete_subject(state: RegistryState, subject: str, permanent: bool) -> Decision:
@@ -334,10 +365,9 @@ def _is_same(state: RegistryState, kept: Schema, given: Given) -> bool:
     if (kept.schema_type, kept.references) != (given.schema.schema_type, given.schema.references):
         return False
     try:
-        read = read_schema(state, kept)
+        return given.schema.text in _texts(state, kept)
     except Refusal:
         return False
-    return given.schema.text in (read.text(False), read.text(True))
 
 
 def _references(state: RegistryState, given: object) -> tuple[Reference, ...]:

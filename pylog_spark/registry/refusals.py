@@ -126,3 +126,13 @@ def invalid_subject(subject: str) -> Refusal:
 def malformed(sentence: str) -> Refusal:
     """The request is not understood."""
     return Refusal(422, 422, sentence)
+
+
+def too_much(seconds: float) -> Refusal:
+    """Reading and comparing takes too long."""
+    return Refusal(
+        422,
+        42201,
+        f"Reading the schema and comparing it with earlier ones takes longer than {seconds:.0f} s: make it smaller, or set the subject's "
+        "level to one that is not transitive.",
+    )

@@ -13,7 +13,7 @@ from typing import Any
 
 from pylog_spark.registry import decisions
 from pylog_spark.registry.decisions import Decision
-from pylog_spark.registry.model import AVRO, Schema
+from pylog_spark.registry.model import AVRO, PROTOBUF, Schema
 from pylog_spark.registry.refusals import (
     Refusal,
     malformed,
@@ -110,11 +110,12 @@ def _versions(state: RegistryState, call: Call) -> Any:
 
 
 def _version(state: RegistryState, call: Call) -> Any:
-    return _shown(decisions.found_version(state, *call.path, deleted=call.flag("deleted")))
+    return _shown(state, call, decisions.found_version(state, *call.path, deleted=call.flag("deleted")))
 
 
 def _version_text(state: RegistryState, call: Call) -> Any:
-    return Raw(decisions.found_version(state, *call.path, deleted=call.flag("deleted")).schema.text)
+    version = decisions.found_version(state, *call.path, deleted=call.flag("deleted"))
+    return Raw(_text(state, call, version.schema))
 
 
 def _referenced_by(state: RegistryState, call: Call) -> Any:
@@ -123,12 +124,12 @@ def _referenced_by(state: RegistryState, call: Call) -> Any:
 
 
 def _by_id(state: RegistryState, call: Call) -> Any:
-    shown = _schema(_found_schema(state, call))
+    shown = _schema(state, call, _found_schema(state, call))
     return {**shown, "maxId": state.max_id} if call.flag("fetchMaxId") else shown
 
 
 def _by_id_text(state: RegistryState, call: Call) -> Any:
-    return Raw(_found_schema(state, call).text)
+    return Raw(_text(state, call, _found_schema(state, call)))
 
 
 def _subjects_of_id(state: RegistryState, call: Call) -> Any:
@@ -151,7 +152,7 @@ def _schemas(state: RegistryState, call: Call) -> Any:
         if subject.startswith(call.query.get("subjectPrefix", "")):
             versions = state.versions(subject, deleted=deleted)
             found += versions[-1:] if call.flag("latestOnly") else versions
-    return [_shown(version) for version in _page(found, call, LISTED_MAX)]
+    return [_shown(state, call, version) for version in _page(found, call, LISTED_MAX)]
 
 
 def _register(state: RegistryState, call: Call) -> Decision:
@@ -168,7 +169,7 @@ def _lookup(state: RegistryState, call: Call) -> Any:
     found = decisions.same_in(state, subject, given, deleted=deleted)
     if found is None:
         raise no_schema()
-    return _shown(found)
+    return _shown(state, call, found)
 
 
 def _compatible(state: RegistryState, call: Call) -> Any:
@@ -314,13 +315,21 @@ def _page(found: list[Any], call: Call, most: int) -> list[Any]:
     return found[start : start + min(most, call.number("limit", most))]
 
 
-def _schema(schema: Schema) -> dict[str, Any]:
+def _text(state: RegistryState, call: Call, schema: Schema) -> str:
+    """The text in the form that is asked for; forms that a type does not have are its text."""
+    if call.query.get("format") == "serialized" and schema.schema_type == PROTOBUF:
+        return decisions.read_schema(state, schema).serialized()
+    return schema.text
+
+
+def _schema(state: RegistryState, call: Call, schema: Schema) -> dict[str, Any]:
     shown: dict[str, Any] = {} if schema.schema_type == AVRO else {"schemaType": schema.schema_type}
     if schema.references:
         shown["references"] = [each._asdict() for each in schema.references]
-    return {**shown, "schema": schema.text}
+    return {**shown, "schema": _text(state, call, schema)}
 
 
-def _shown(version: Version) -> dict[str, Any]:
-    found = {"subject": version.subject, "version": version.version, "id": version.id, **_schema(version.schema)}
+def _shown(state: RegistryState, call: Call, version: Version) -> dict[str, Any]:
+    shown = _schema(state, call, version.schema)
+    found = {"subject": version.subject, "version": version.version, "id": version.id, **shown}
     return {**found, "deleted": True} if version.deleted else found

@@ -24,6 +24,7 @@ from pylog_spark.client.consumer import read_records, record_reader
 from pylog_spark.client.errors import LogError, translated
 from pylog_spark.client.producer import record_batch
 from pylog_spark.registry.decisions import Decision
+from pylog_spark.registry.judged import answered
 from pylog_spark.registry.refusals import Refusal
 from pylog_spark.registry.state import RegistryState
 from pylog_spark.registry.stored import TOPIC, Record, UnreadableError, decode, encode_key, encode_value
@@ -82,12 +83,17 @@ class SchemasTopic:
         self._writing = threading.Lock()
         self._closing = threading.Event()
         self._failing, self._unreadable = False, 0
+        self._changed: Callable[[str | None, set[int]], None] | None = None
         context = contextvars.copy_context()
         self._thread = threading.Thread(target=context.run, args=(self._follow,), name="pylog-schemas", daemon=True)
 
     def start(self) -> None:
         """Begin to follow the topic."""
         self._thread.start()
+
+    def watch(self, changed: Callable[[str | None, set[int]], None]) -> None:
+        """Call `changed` with each subject that changes and the ids of its versions, and with None when all begins anew; before `start`."""
+        self._changed = changed
 
     def close(self) -> None:
         """Stop; what is being written is given up."""
@@ -108,14 +114,12 @@ class SchemasTopic:
         """
         if self._is_complete:
             try:
-                with self._lock:
-                    return question(self._state)
+                return self._asked(question)
             except Refusal as refusal:
                 if not refusal.is_missing:
                     raise
         self.catch_up()
-        with self._lock:
-            return question(self._state)
+        return self._asked(question)
 
     def write(self, decide: Callable[[RegistryState], Decision]) -> object:
         """Write what `decide` says, and give its answer, when all of it is committed and read.
@@ -131,8 +135,7 @@ class SchemasTopic:
             That of `decide`; or it cannot be written, or nobody said whether it is.
         """
         self.catch_up()
-        with self._lock:
-            decision = decide(self._state)
+        decision = self._asked(decide)
         if not decision.records:
             return decision.answer
         with self._writing:
@@ -197,6 +200,13 @@ class SchemasTopic:
                 500, 50002, f"The topic {TOPIC} was not read to its end in {READ_TIMEOUT_S:.0f} s; ask again."
             )
 
+    def _asked(self, question: Callable[[RegistryState], _Found]) -> _Found:
+        def ask() -> _Found:
+            with self._lock:
+                return question(self._state)
+
+        return answered(ask)
+
     def _write_once(self, decide: Callable[[RegistryState], Decision]) -> object:
         from pylog_spark._native import RecordWriter
 
@@ -208,8 +218,7 @@ class SchemasTopic:
             with translated():
                 writer.begin()
             self.catch_up()
-            with self._lock:
-                decision = decide(self._state)
+            decision = self._asked(decide)
             if decision.records:
                 with translated():
                     writer.write(record_batch(list(map(_row, decision.records))))
@@ -264,11 +273,16 @@ class SchemasTopic:
         with self._moved:
             self._state, self._position, self._topic_id = RegistryState(), -1, topic_id
             self._is_complete = False
+            if self._changed is not None:
+                self._changed(None, set())
             self._moved.notify_all()
 
     def _apply(self, record: TopicRecord) -> None:
         try:
-            self._state.apply(decode(record.key, record.value))
+            read = decode(record.key, record.value)
+            self._state.apply(read)
+            if self._changed is not None and read[0].subject is not None:
+                self._changed(read[0].subject, {version.id for version in self._state.versions(read[0].subject)})
         except UnreadableError as error:
             self._unreadable += 1
             if self._unreadable <= _UNREADABLE_LINES_MAX:

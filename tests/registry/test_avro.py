@@ -108,13 +108,6 @@ def test_what_is_not_there_or_wrong_has_confluents_error_codes(client: SchemaReg
     assert code_of(client.delete_version, subject, 1, True) == 40407
 
 
-def test_a_schema_of_a_type_that_is_not_served_is_refused(client: SchemaRegistryClient, subject: str) -> None:
-    assert client.get_schema_types() == ["AVRO"]
-    with pytest.raises(SchemaRegistryError, match="'JSON' are not served yet, only AVRO") as refused:
-        client.register_schema(subject, Schema('{"type":"object"}', "JSON"))
-    assert refused.value.error_code == 42201
-
-
 def test_deletions_are_soft_first_and_an_id_is_never_given_again(client: SchemaRegistryClient, subject: str) -> None:
     known = client.register_schema(subject, record(NAME))
     last = client.register_schema(subject, record(NAME, AGE_OR_0))

@@ -10,6 +10,7 @@ pub mod ffi;
 pub mod log;
 pub mod mirror;
 pub mod plan;
+pub mod protobuf;
 pub mod raw;
 pub mod reader;
 pub mod settings;
@@ -28,6 +29,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<broker::NativeBroker>()?;
     module.add_class::<client::Client>()?;
     module.add_class::<mirror::Mirror>()?;
+    module.add_function(wrap_pyfunction!(protobuf::compile_protobuf, module)?)?;
+    module.add_function(wrap_pyfunction!(protobuf::pattern_matches, module)?)?;
     module.add_class::<raw::RawConnection>()?;
     module.add_class::<reader::PyRangeReader>()?;
     module.add_class::<typed::TypedRead>()?;

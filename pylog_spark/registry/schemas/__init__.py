@@ -1,23 +1,23 @@
-"""Schemas of each type, read and compared: `parsed` is the way in.
+"""Schemas of each type, read and compared: `parsed` and `differences` are the way in.
 
-Each type has a file, so far `avro`; what it cannot read or judge it refuses with a sentence, and never calls compatible. Schemas of another type
-are refused.
+Each type has a file; what it cannot read or judge it refuses with a sentence, and never calls compatible. Both take long for large schemas and
+depend on nothing but their arguments: `judged` keeps what they found.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Protocol
 
-from pylog_spark.registry.model import AVRO, Schema
+from pylog_spark.registry.model import AVRO, JSON, PROTOBUF, Schema
 
-#: The types of which schemas are taken.
-SERVED = (AVRO,)
-#: How many schemas are kept in their read form.
-_PARSED_MAX = 1_000
+#: The types of which schemas are taken, in the order of Confluent's answer.
+SERVED = (JSON, PROTOBUF, AVRO)
 #: How deep a schema may be nested.
 DEPTH_MAX = 100
+
+#: Names and texts of all schemas that a schema refers to, directly or through others; each behind those that it refers to itself.
+Referred = tuple[tuple[str, str], ...]
 
 
 class SchemaError(ValueError):
@@ -31,34 +31,27 @@ class ParsedSchema(Protocol):
         """Give the text that is stored: the same for schemas that differ in white space alone; with `normalize`, in the order of
         attributes, too."""
 
+    def serialized(self) -> str:
+        """Give it in the form that clients ask for with ``format=serialized``; its text, where its type has none."""
+
     def reads(self, writer: ParsedSchema) -> list[str]:
         """Give why records that were written with `writer` cannot all be read with this schema; empty when they can. Both have the
         same type."""
 
 
-@lru_cache(maxsize=_PARSED_MAX)
-def parsed(schema: Schema, referred: tuple[tuple[str, str], ...]) -> ParsedSchema:
-    """Read a schema.
+def parsed(schema: Schema, referred: Referred) -> ParsedSchema:
+    """Read a schema. Raises `SchemaError`: it is none."""
+    if schema.schema_type == AVRO:
+        from pylog_spark.registry.schemas.avro import parse
 
-    Parameters
-    ----------
-    schema : Schema
-        Its type and text.
-    referred : sequence of (str, str)
-        Names and texts of all schemas that it refers to, directly or through others; each behind those that it refers to itself.
+        return parse(schema.text, [text for _, text in referred])
+    if schema.schema_type == JSON:
+        from pylog_spark.registry.schemas.json_schema import parse_json
 
-    Raises
-    ------
-    SchemaError
-        It is none.
-    """
-    if schema.schema_type not in SERVED:
-        raise SchemaError(
-            f"schemas of the type {schema.schema_type[:40]!r} are not served yet, only {', '.join(SERVED)}."
-        )
-    from pylog_spark.registry.schemas.avro import parse
+        return parse_json(schema.text, referred)
+    from pylog_spark.registry.schemas.protobuf import parse_protobuf
 
-    return parse(schema.text, [text for _, text in referred])
+    return parse_protobuf(schema.text, referred)
 
 
 def not_comparable(reader: ParsedSchema, writer: ParsedSchema) -> str | None:

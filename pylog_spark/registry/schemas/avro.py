@@ -89,6 +89,10 @@ class AvroSchema:
             _Writer(normalize, self._referred).write(self.root, ""), separators=(",", ":"), ensure_ascii=False
         )
 
+    def serialized(self) -> str:
+        """See `ParsedSchema`."""
+        return self.text(False)
+
     def reads(self, writer: ParsedSchema) -> list[str]:
         """See `ParsedSchema`."""
         from pylog_spark.registry.schemas.avro_rules import why_not
