@@ -20,7 +20,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from pylog_spark.broker import config, native_log, partitions, requests
 from pylog_spark.broker.clustered import ChangeQueue, Clustered, agreed_cluster_id, connect
@@ -37,6 +37,9 @@ from pylog_spark.cluster.documents import DocumentError
 from pylog_spark.cluster.model import new_topic_id
 from pylog_spark.cluster.store import SharedStore, Store, StoreError
 from pylog_spark.cluster.store.file import FileStore
+
+if TYPE_CHECKING:
+    from pylog_spark._native import NativeBroker
 
 log = logging.getLogger("pylog.broker")
 
@@ -179,6 +182,11 @@ class Broker:
     def stats(self) -> dict[str, int]:
         """Counters since the start and gauges of the native server."""
         return self._native.stats()
+
+    @property
+    def schema_ids(self) -> "NativeBroker":
+        """What a schema registry beside this broker tells it: which schemas records may name."""
+        return self._native
 
     def when_failed(self, notify: Callable[[], None]) -> None:
         """Call `notify` when there is a `failure`, at once if there is one already. It may be called by any thread, once or twice, and

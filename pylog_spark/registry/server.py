@@ -10,10 +10,13 @@ import contextlib
 import contextvars
 import json
 import logging
+import re
 import socket
 import ssl
 import threading
 import time
+from collections.abc import Callable
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -27,10 +30,13 @@ log = logging.getLogger("pylog.registry")
 
 CONNECTIONS_MAX = 256
 BODY_BYTES_MAX = 1 << 20
+PARAMETERS_MAX = 100
+SENTENCE_CHARS_MAX = 200
 IDLE_S = 60.0
 REQUEST_S = 60.0
 _MEDIA = "application/vnd.schemaregistry.v1+json"
 _PIECE_BYTES = 64 * 1024
+_BAD_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 # How often the server looks for connections whose time is over.
 _LOOK_S = 0.5
 # How long the socket waits for connections that are not accepted yet.
@@ -46,8 +52,8 @@ class RegistryServer:
         Where it answers.
     """
 
-    def __init__(self, topic: SchemasTopic, http: _Http, url: str) -> None:
-        self._topic, self._http, self.url = topic, http, url
+    def __init__(self, topic: SchemasTopic, http: _Http, url: str, stop: Callable[[], None]) -> None:
+        self._topic, self._http, self.url, self._stop = topic, http, url, stop
         context = contextvars.copy_context()
         self._thread = threading.Thread(
             target=context.run, args=(http.serve_forever, _LOOK_S), name="pylog-registry", daemon=True
@@ -60,11 +66,18 @@ class RegistryServer:
         self._thread.join()
         self._http.server_close()
         self._http.end_all()
+        # Who waits for the topic waits no more.
         self._topic.close()
+        self._stop()
 
 
 def start_server(
-    host: str, port: int, topic: SchemasTopic, access: Access | None, tls: ssl.SSLContext | None
+    host: str,
+    port: int,
+    topic: SchemasTopic,
+    access: Access | None,
+    tls: ssl.SSLContext | None,
+    stop: Callable[[], None],
 ) -> RegistryServer:
     """Start a registry.
 
@@ -78,6 +91,8 @@ def start_server(
         Who may ask what; None: everybody everything.
     tls : ssl.SSLContext or None
         Its certificate; None: without encryption.
+    stop : callable
+        Called when the server closes, after the topic did.
 
     Raises
     ------
@@ -87,7 +102,7 @@ def start_server(
     http = _Http(host, port, topic, access, tls)
     topic.start()
     shown = f"[{host}]" if ":" in host else host
-    return RegistryServer(topic, http, f"{'http' if tls is None else 'https'}://{shown}:{http.server_address[1]}")
+    return RegistryServer(topic, http, f"{'http' if tls is None else 'https'}://{shown}:{http.server_address[1]}", stop)
 
 
 class _Http(ThreadingHTTPServer):
@@ -198,6 +213,15 @@ class _Handler(BaseHTTPRequestHandler):
         """Requests are lines for those who look for them."""
         log.debug("%s %s", self.client_address[0], format % args)
 
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """What is no request of HTTP is refused in the interface's form, too, and the connection ends."""
+        self.close_connection = True
+        # Of what is no request the version is that of clients that read no headers.
+        self.request_version = self.protocol_version
+        sentence = message or explain or HTTPStatus(code).phrase
+        with contextlib.suppress(OSError):
+            self._send(int(code), {"error_code": int(code), "message": sentence[:SENTENCE_CHARS_MAX]})
+
     def _serve(self) -> None:
         self._http.deadline(self._socket, REQUEST_S)
         try:
@@ -217,7 +241,7 @@ class _Handler(BaseHTTPRequestHandler):
         route, named = route_of(self.command, parts.path.rstrip("/"))
         if self._http.access is not None:
             self._http.access.check(self.headers.get("Authorization"), changes=route.changes)
-        call = Call(tuple(map(unquote, named)), dict(parse_qsl(parts.query, keep_blank_values=True)), document(body))
+        call = Call(tuple(map(_decoded, named)), _query(parts.query), document(body))
         topic = self._http.topic
         if route.changes:
             return topic.write(lambda state: route.act(state, call))
@@ -250,6 +274,25 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("WWW-Authenticate", 'Basic realm="pylog"')
         self.end_headers()
         self.wfile.write(sent)
+
+
+def _decoded(text: str) -> str:
+    """A part of a path. Raises `Refusal`."""
+    try:
+        if _BAD_PERCENT.search(text):
+            raise ValueError
+        return unquote(text, errors="strict")
+    except ValueError:
+        raise Refusal(
+            400, 400, "The path is not encoded as URLs are: % and two digits stand for a byte, in UTF-8."
+        ) from None
+
+
+def _query(text: str) -> dict[str, str]:
+    try:
+        return dict(parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=PARAMETERS_MAX))
+    except ValueError:
+        raise Refusal(400, 400, f"The parameters are not encoded as URLs are, or more than {PARAMETERS_MAX}.") from None
 
 
 def _end(request: socket.socket) -> None:

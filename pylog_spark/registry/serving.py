@@ -14,6 +14,7 @@ from pylog_spark.broker.listeners import PLAINTEXT, dialled, is_loopback, own_cl
 from pylog_spark.broker.process import Broker
 from pylog_spark.broker.setting import ConfigError
 from pylog_spark.registry.access import MECHANISMS, Access
+from pylog_spark.registry.known_ids import KnownIds
 from pylog_spark.registry.refusals import Refusal
 from pylog_spark.registry.server import RegistryServer, start_server
 from pylog_spark.registry.topic import SchemasTopic
@@ -73,12 +74,16 @@ def open_registry(broker: Broker, options: RegistryOptions) -> RegistryServer:
         )
     tls = _certificate(broker) if scheme == "https" else None
     topic = SchemasTopic(client)
+    known = KnownIds(topic, broker.schema_ids)
+    known.start()
     try:
-        return start_server(host, port, topic, Access(client, topic.make_topic) if asks else None, tls)
+        return start_server(host, port, topic, Access(client, topic.make_topic) if asks else None, tls, known.close)
     except OSError as error:
+        known.close()
         topic.close()
         raise ConfigError(f"The schema registry cannot listen on {host}:{port}: {error.strerror or error}.") from error
     except Refusal as refusal:
+        known.close()
         topic.close()
         raise ConfigError(refusal.sentence) from refusal
 

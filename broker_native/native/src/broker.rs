@@ -2,7 +2,7 @@
 //!
 //! Python's control loop takes events with `next_event` and answers with `complete`, by id. The queue is bounded; what
 //! does not fit, and what waits when the broker closes, is refused at once: the client gets a retriable error.
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -208,6 +208,31 @@ impl NativeBroker {
             self.check()?;
             Ok::<_, Failure>(self.server.shared().security.apply_jwks(jwks_json)?)
         })
+    }
+
+    fn begin_schema_ids(&self) -> PyResult<()> {
+        self.check()?;
+        self.server.shared().schema_ids.begin();
+        Ok(())
+    }
+
+    fn set_schema_ids(&self, subject: String, ids: HashSet<i32>) -> PyResult<()> {
+        self.check()?;
+        self.server.shared().schema_ids.set(subject, ids);
+        Ok(())
+    }
+
+    fn next_schema_question(&self, py: Python<'_>, timeout_ms: u64) -> PyResult<Option<u64>> {
+        enter(py, || {
+            self.check()?;
+            Ok::<_, Failure>(self.server.shared().schema_ids.next_question(Duration::from_millis(timeout_ms)))
+        })
+    }
+
+    fn answer_schema_question(&self, question: u64) -> PyResult<()> {
+        self.check()?;
+        self.server.shared().schema_ids.answer(question);
+        Ok(())
     }
 
     fn set_cleaner_backoff(&self, backoff_ms: u64) -> PyResult<()> {

@@ -10,6 +10,7 @@
 //! | [`compression`] | codecs, bounded |
 //! | [`reader`] | records of one batch, zero-copy |
 //! | [`opened`] | records of a compressed batch, one after the other in bounded memory |
+//! | [`heads`] | by which schemas keys and values are written |
 //! | [`validate`] | what a broker checks before an append |
 //! | [`builder`] | records -> batch |
 //! | [`control`] | transaction markers, and which batches an aborted transaction hides |
@@ -21,6 +22,7 @@ pub mod builder;
 pub mod compression;
 pub mod control;
 pub mod header;
+pub mod heads;
 pub mod layout;
 pub mod opened;
 pub mod partitioner;

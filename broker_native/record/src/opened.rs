@@ -6,6 +6,7 @@ use std::io::Read;
 
 use super::compression::{Codec, decompress_into};
 use super::header::BatchError;
+use super::heads::{HEAD_BYTES, Head, Heads};
 use super::reader::{HEADER_COUNT, RawRecord, TRAILING_RECORD, take_record};
 use super::varint::{MAX_I32_LEN, MAX_I64_LEN, TOO_LONG, TRUNCATED};
 
@@ -68,6 +69,20 @@ impl<'a> Opened<'a> {
     /// # Errors
     /// As [`Opened::new`].
     pub fn step(&mut self) -> Result<Option<Looked>, BatchError> {
+        self.step_seeing(None)
+    }
+
+    /// As [`Opened::step`]; also what the record's key and value begin with.
+    ///
+    /// # Errors
+    /// As [`Opened::new`].
+    pub fn step_heads(&mut self) -> Result<Option<Heads>, BatchError> {
+        let mut heads = Heads::default();
+        Ok(self.step_seeing(Some(&mut heads))?.map(|_| heads))
+    }
+
+    #[inline]
+    fn step_seeing(&mut self, heads: Option<&mut Heads>) -> Result<Option<Looked>, BatchError> {
         if self.need(1)? == 0 {
             return Ok(None);
         }
@@ -80,16 +95,19 @@ impl<'a> Opened<'a> {
             usize::try_from(length).map_err(|_| BatchError::Malformed("a record of negative length"))?;
         if prefix + length > self.window.len() {
             self.at += prefix;
-            return self.step_long(length as u64).map(Some);
+            return self.step_long(length as u64, heads).map(Some);
         }
         if self.need(prefix + length)? < prefix + length {
             return Err(TRUNCATED);
         }
         let mut rest = self.at_hand();
         let before = rest.len();
-        let RawRecord { timestamp_delta, offset_delta, key, headers, .. } = take_record(&mut rest)?;
+        let RawRecord { timestamp_delta, offset_delta, key, value, headers } = take_record(&mut rest)?;
         for header in headers.iter() {
             header?;
+        }
+        if let Some(heads) = heads {
+            *heads = Heads { key: Head::of(key), value: Head::of(value) };
         }
         let looked = Looked { timestamp_delta, offset_delta, keyed: key.is_some() };
         let taken = before - rest.len();
@@ -98,19 +116,23 @@ impl<'a> Opened<'a> {
     }
 
     /// A record that does not fit the window: its length is read, its fields are passed.
-    fn step_long(&mut self, length: u64) -> Result<Looked, BatchError> {
+    fn step_long(&mut self, length: u64, heads: Option<&mut Heads>) -> Result<Looked, BatchError> {
         let mut left = length;
         self.skip(1, &mut left)?; // attributes
         let timestamp_delta = self.varint(&mut left, MAX_I64_LEN)?;
         let offset_delta = self.int(&mut left)?;
-        let keyed = self.pass_field(&mut left)?;
-        self.pass_field(&mut left)?;
+        let key = self.pass_field(&mut left)?;
+        let value = self.pass_field(&mut left)?;
+        let keyed = key != Head::Null;
+        if let Some(heads) = heads {
+            *heads = Heads { key, value };
+        }
         let headers = self.int(&mut left)?;
         if headers < 0 {
             return Err(HEADER_COUNT);
         }
         for _ in 0..headers {
-            if !self.pass_field(&mut left)? {
+            if self.pass_field(&mut left)? == Head::Null {
                 return Err(BatchError::Malformed("a header without a key"));
             }
             self.pass_field(&mut left)?;
@@ -121,11 +143,16 @@ impl<'a> Opened<'a> {
         Ok(Looked { timestamp_delta, offset_delta, keyed })
     }
 
-    /// Passes a field behind its length; false when it is null.
-    fn pass_field(&mut self, left: &mut u64) -> Result<bool, BatchError> {
-        let Ok(length) = u64::try_from(self.int(left)?) else { return Ok(false) };
+    /// Passes a field behind its length, and gives what it begins with.
+    fn pass_field(&mut self, left: &mut u64) -> Result<Head, BatchError> {
+        let Ok(length) = u64::try_from(self.int(left)?) else { return Ok(Head::Null) };
+        let count = length.min(HEAD_BYTES as u64);
+        if count > *left {
+            return Err(TRUNCATED);
+        }
+        let head = Head::of(self.bytes(count as usize)?.get(..count as usize));
         self.skip(length, left)?;
-        Ok(true)
+        Ok(head)
     }
 
     fn int(&mut self, left: &mut u64) -> Result<i32, BatchError> {

@@ -82,6 +82,7 @@ use crate::shared::Shared;
 use crate::shutdown::Shutdown;
 use crate::state::producer_ids::ProducerIds;
 use crate::state::replication::Replication;
+use crate::state::schema_ids::SchemaIds;
 use crate::state::{following, topics};
 use crate::upkeep::alter_partition::ProposalSender;
 use crate::upkeep::certificates;
@@ -188,6 +189,7 @@ impl Server {
             ),
             share_groups,
             peers,
+            schema_ids: SchemaIds::default(),
             fetch_sessions: FetchSessions::new(settings.max_incremental_fetch_session_cache_slots),
             replica_sessions: FetchSessions::new(settings.max_incremental_fetch_session_cache_slots),
             budget: Budget::new(settings.queued_max_request_bytes),

@@ -21,6 +21,7 @@ use crate::share_groups::ShareGroups;
 use crate::shutdown::Shutdown;
 use crate::state::producer_ids::ProducerIds;
 use crate::state::replication::Replication;
+use crate::state::schema_ids::SchemaIds;
 use crate::state::topics::Topics;
 use pylog_storage::{Clock, LogManager};
 
@@ -56,6 +57,8 @@ pub struct Shared {
     pub metrics: Arc<Metrics>,
     /// Ids for idempotent producers.
     pub producer_ids: Arc<ProducerIds>,
+    /// Schemas that records may name, where topics ask for that.
+    pub schema_ids: SchemaIds,
     /// What consumers read.
     pub fetch_sessions: FetchSessions,
     /// What followers read; consumers cannot push them out.

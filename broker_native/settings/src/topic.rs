@@ -66,6 +66,11 @@ settings! {
         "compression.type" STRING compression_type: String = "producer".to_owned(),
             of_broker("compression.type"),
             one_of(&["producer"], "the broker keeps batches as the producer compressed them");
+        /// Whether the broker refuses records whose key does not begin with the id of a schema that the schema registry has in the
+        /// subject TOPIC-key, as Confluent's serializers write it. Records without a key pass. The brokers need --schema-registry.
+        "confluent.key.schema.validation" BOOLEAN key_schema_validation: bool = false;
+        /// The same for values, and the subject TOPIC-value. Records without a value pass, which compaction takes for deletions.
+        "confluent.value.schema.validation" BOOLEAN value_schema_validation: bool = false;
         /// How long compaction keeps tombstones and transaction markers after the first time that it met them. A reader
         /// that takes longer than this from the start of the log to its end may miss a deletion.
         "delete.retention.ms" LONG delete_retention_ms: i64 = /* 1 day */ 86_400_000,

@@ -7,8 +7,10 @@
 //! | [`following`] | what is copied from other brokers |
 //! | [`watch`] | what wakes long polls |
 //! | [`producer_ids`] | ids for idempotent producers |
+//! | [`schema_ids`] | which schemas records may name |
 pub mod following;
 pub mod producer_ids;
 pub mod replication;
+pub mod schema_ids;
 pub mod topics;
 pub mod watch;

@@ -9,6 +9,7 @@ use std::ops::Range;
 use super::find::find;
 use super::keys::unkeyed;
 use super::mirrored::is_mirror;
+use super::schemas;
 use crate::call::Call;
 use crate::handlers::common::lookup::led;
 use pylog_record::BatchError;
@@ -30,6 +31,8 @@ pub struct Batches {
     pub refusals: Vec<Option<ErrorCode>>,
     /// What was seen.
     pub looked: Vec<Looked>,
+    /// Whether the schema registry has looked for what was not known at first.
+    pub is_sure: bool,
 }
 
 /// What was seen of one batch.
@@ -39,6 +42,10 @@ pub struct Looked {
     pub info: Option<Result<ProduceInfo, BatchError>>,
     /// Records without a key, when a compacted topic refuses the batch for them.
     pub unkeyed: Vec<i32>,
+    /// Records without the schemas that the topic asks for; `None` when it asks for none.
+    pub faults: Option<schemas::Faults>,
+    /// As of [`Batches`].
+    pub is_sure: bool,
 }
 
 /// Time left for records that are opened.
@@ -50,6 +57,12 @@ struct Left {
 struct Slow;
 
 impl Batches {
+    /// Whether records name schemas that are not known, and the registry was not asked yet.
+    pub fn must_ask_registry(&self) -> bool {
+        let are_unsure = |looked: &Looked| looked.faults.as_ref().is_some_and(schemas::Faults::are_unsure);
+        !self.is_sure && self.looked.iter().any(are_unsure)
+    }
+
     /// Looks at all batches in the request's `bytes`, unless they are a mirror's; false when their records have more than `most` bytes.
     pub fn look(&mut self, call: &Call, bytes: &[u8], most: usize) -> bool {
         let topics = call.shared.topics.now();
@@ -64,11 +77,11 @@ impl Batches {
                 let batch = ranges.next().cloned().flatten().and_then(|range| bytes.get(range));
                 let log = led(&call.shared, topic, data.index, -1).ok();
                 let looked = match (batch, log) {
-                    (Some(batch), Some((_, log))) => left.look(batch, log),
+                    (Some(batch), Some((_, log))) => left.look(call, batch, log),
                     _ => Ok(Looked::default()),
                 };
                 let Ok(looked) = looked else { return false };
-                self.looked.push(looked);
+                self.looked.push(Looked { is_sure: self.is_sure, ..looked });
             }
         }
         true
@@ -76,7 +89,7 @@ impl Batches {
 }
 
 impl Left {
-    fn look(&mut self, batch: &[u8], log: &PartitionLog) -> Result<Looked, Slow> {
+    fn look(&mut self, call: &Call, batch: &[u8], log: &PartitionLog) -> Result<Looked, Slow> {
         // Its checksum is over all of it.
         self.bytes = self.bytes.checked_sub(batch.len()).ok_or(Slow)?;
         let most = self.bytes.min(OPENED_BYTES_MAX);
@@ -88,13 +101,23 @@ impl Left {
             Err(error) if is_slow(error) => return Err(Slow),
             Err(_) => {}
         }
+        let faults = match schemas::are_asked_for(log) && info.is_ok() {
+            true => match schemas::faults(call, log, batch, most) {
+                Err(error) if is_slow(&error) => return Err(Slow),
+                faults => faults.ok(),
+            },
+            false => None,
+        };
         let has_keys = info.as_ref().is_ok_and(|info| info.all_keyed);
         if has_keys || !log.config().cleanup_policy.compact {
-            return Ok(Looked { info: Some(info), unkeyed: Vec::new() });
+            return Ok(Looked { info: Some(info), unkeyed: Vec::new(), faults, is_sure: false });
         }
         match unkeyed(batch, most) {
             Err(error) if is_slow(&error) => Err(Slow),
-            unkeyed => Ok(Looked { info: Some(info), unkeyed: unkeyed.unwrap_or_default() }),
+            unkeyed => {
+                let unkeyed = unkeyed.unwrap_or_default();
+                Ok(Looked { info: Some(info), unkeyed, faults, is_sure: false })
+            }
         }
     }
 }

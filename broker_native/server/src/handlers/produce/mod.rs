@@ -15,6 +15,7 @@ mod leaders;
 mod look;
 mod mirrored;
 mod rights;
+mod schemas;
 pub(super) mod verify;
 
 use std::ops::Range;
@@ -74,11 +75,11 @@ struct Done {
 pub fn handle(call: Call, mut request: ProduceRequest, frame: &mut Frame) -> Outcome {
     let ranges = release_records(&mut request, frame);
     let refusals = rights::refusals(&call, &request);
-    let mut batches = Batches { request, ranges, refusals, looked: Vec::new() };
+    let mut batches = Batches { request, ranges, refusals, looked: Vec::new(), is_sure: false };
     let (mut slow, mut is_denied) = (None, false);
     frame.edit(|bytes| {
         is_denied = rights::is_transaction_denied(&call, &batches, bytes);
-        if !is_denied && !batches.look(&call, bytes, AT_ONCE_BYTES) {
+        if !is_denied && (!batches.look(&call, bytes, AT_ONCE_BYTES) || batches.must_ask_registry()) {
             slow = Some(bytes.to_vec());
         }
     });
@@ -113,19 +114,28 @@ fn all_denied(request: &ProduceRequest) -> ProduceResponse {
     ProduceResponse { responses: responses.collect(), ..Default::default() }
 }
 
-/// As [`handle`] for batches that take long to look at.
+/// As [`handle`] for batches that take long to look at, or that name schemas which are not known here.
 async fn slowly(call: Call, mut batches: Batches, mut bytes: Vec<u8>) -> Reply {
-    let caller = call.clone();
-    let look = move || {
-        batches.look(&caller, &bytes, usize::MAX);
-        (batches, bytes)
-    };
-    let looked = call.shared.slow.run(call.peer.ip(), look).await;
-    let mut checks = Vec::new();
-    match looked {
-        Ok(looked) => (batches, bytes) = looked,
-        Err(not_done) => return not_done.into(),
+    let mut was_asked = false;
+    loop {
+        if batches.must_ask_registry() {
+            was_asked = true;
+            batches.is_sure = call.shared.schema_ids.caught_up(schemas::WAIT).await;
+        }
+        let caller = call.clone();
+        let look = move || {
+            batches.look(&caller, &bytes, usize::MAX);
+            (batches, bytes)
+        };
+        match call.shared.slow.run(call.peer.ip(), look).await {
+            Ok(looked) => (batches, bytes) = looked,
+            Err(not_done) => return not_done.into(),
+        }
+        if was_asked || !batches.must_ask_registry() {
+            break;
+        }
     }
+    let mut checks = Vec::new();
     if batches.request.transactional_id.is_some() {
         checks = vec![TransactionCheck::default(); batches.ranges.len()];
         let names = names(&call, &batches);
@@ -187,7 +197,7 @@ async fn answer_questions(
 
 /// Appends every batch of the request; `checks` are in their order, and empty outside of transactions.
 fn append_all(call: &Call, batches: &mut Batches, bytes: &mut [u8], checks: &[TransactionCheck]) -> Done {
-    let Batches { request, ranges, refusals, looked } = batches;
+    let Batches { request, ranges, refusals, looked, .. } = batches;
     let topics = call.shared.topics.now();
     let (mut ranges, mut checks, mut looked) = (ranges.iter(), checks.iter().copied(), looked.drain(..));
     let mut pending = Vec::new();
@@ -199,8 +209,7 @@ fn append_all(call: &Call, batches: &mut Batches, bytes: &mut [u8], checks: &[Tr
         for (place, data) in asked.partition_data.iter().enumerate() {
             let batch = ranges.next().cloned().flatten().and_then(|range| bytes.get_mut(range));
             let (check, mut looked) = (checks.next().unwrap_or_default(), looked.next().unwrap_or_default());
-            let unkeyed = std::mem::take(&mut looked.unkeyed);
-            let appending = || append(call, request, topic, data, batch, looked, check);
+            let appending = || append(call, request, topic, data, batch, &mut looked, check);
             // The log of this partition is poisoned by the panic; the other partitions are not affected.
             let outcome = guarded_now(&call.shared, appending)
                 .unwrap_or_else(|| Err((ErrorCode::UnknownServerError, BUG.to_owned())));
@@ -217,7 +226,10 @@ fn append_all(call: &Call, batches: &mut Batches, bytes: &mut [u8], checks: &[Tr
                 answer.log_start_offset = log_start_offset(call, topic, data.index);
             }
             if let (Ok(topic), true) = (topic, answer.error_code == ErrorCode::InvalidRecord.code()) {
-                answer.record_errors = record_errors(&topic.name, data.index, &unkeyed);
+                answer.record_errors = record_errors(&topic.name, data.index, &looked.unkeyed);
+                if let (Some(faults), true) = (&looked.faults, looked.unkeyed.is_empty()) {
+                    answer.record_errors = faults.record_errors(&topic.name);
+                }
             }
             sentences += usize::from(answer.error_message.is_some());
             answer.error_message = answer.error_message.filter(|_| sentences <= MANY);
@@ -263,7 +275,7 @@ fn append<'a>(
     topic: Result<&'a Arc<Topic>, ErrorCode>,
     data: &PartitionProduceData,
     batch: Option<&mut [u8]>,
-    looked: Looked,
+    looked: &mut Looked,
     check: TransactionCheck,
 ) -> Result<(&'a Partition, &'a Arc<PartitionLog>, Appended), Refusal> {
     let plain = |code: ErrorCode| (code, code.sentence().to_owned());
@@ -286,7 +298,7 @@ fn append<'a>(
     let batch = batch
         .ok_or_else(|| (ErrorCode::InvalidRecord, "the request has no batch for the partition".into()))?;
     // A log that came to this broker since is looked at here.
-    let info = looked.info.unwrap_or_else(|| validate_produce(batch, max_bytes(log)));
+    let info = looked.info.take().unwrap_or_else(|| validate_produce(batch, max_bytes(log)));
     let mut info = info.map_err(|error| (of_batch(&error), error.to_string()))?;
     if info.codec == Codec::Zstd && call.version < ZSTD_FROM {
         return Err(plain(ErrorCode::UnsupportedCompressionType));
@@ -296,6 +308,7 @@ fn append<'a>(
         return Err(plain(ErrorCode::TransactionalIdAuthorizationFailed));
     }
     refuse_unkeyed(log, &info)?;
+    schemas::refuse(log, looked.faults.as_ref(), looked.is_sure)?;
     if info.max_timestamp != info.header.max_timestamp {
         info.header.set_max_timestamp(batch, info.max_timestamp);
     }

@@ -25,6 +25,7 @@ mod passwords;
 mod peers;
 mod produce_fetch;
 mod quotas;
+mod schemas;
 mod share_groups;
 mod share_groups_apart;
 mod stop;
