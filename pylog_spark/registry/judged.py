@@ -20,7 +20,9 @@ from pylog_spark.registry.schemas import ParsedSchema, Referred, SchemaError, jo
 
 #: How many schemas and comparisons are kept, and how many characters of schemas they may have come from.
 KEPT_MAX = 10_000
-KEPT_CHARS_MAX = 16 << 20
+KEPT_CHARS_MAX = 4 << 20
+#: How much of each reason is kept and said: names in schemas may be long.
+REASON_CHARS_MAX = 500
 #: How many requests read and compare at the same time, and how long one may.
 AT_ONCE_MAX = 2
 WORK_S_MAX = 20.0
@@ -156,7 +158,9 @@ def why_not(reader: Whole, writer: Whole) -> list[str]:
     if (why := not_comparable(reading, writing)) is not None:
         return [why]
     # The texts themselves belong to what is kept for `read`.
-    found = _known(Work((reader, writer), lambda: joined(reading.reads(writing)), 0))
+    found = _known(
+        Work((reader, writer), lambda: [each[:REASON_CHARS_MAX] for each in joined(reading.reads(writing))], 0)
+    )
     if isinstance(found, SchemaError):
         return [found.args[0]]
     messages: list[str] = found

@@ -341,3 +341,46 @@ def test_a_protobuf_schema_keeps_its_meaning_when_it_is_written_again_or_given_a
     again = parse_protobuf(read.text(True))
     assert again.file == read.file
     assert parse_protobuf(read.serialized()).text(False) == again.text(True) == read.text(True)
+
+
+EVERYTHING = r"""
+syntax = "proto2";
+package a.b;
+import public "google/protobuf/timestamp.proto";
+import "google/protobuf/descriptor.proto";
+option java_package = "com.example";
+option optimize_for = LITE_RUNTIME;
+option java_multiple_files = true;
+extend google.protobuf.FieldOptions { optional string note = 50001; }
+message Outer {
+  option deprecated = true;
+  required int32 a = 1 [default = -5, deprecated = true];
+  optional string s = 2 [default = "a\"b\\c\n\303\274", json_name = "es"];
+  optional bytes y = 3 [default = "\001\xff\"x"];
+  optional Color c = 4 [default = RED];
+  optional double d = 5 [default = inf];
+  optional float f = 6 [default = 1.5e10];
+  optional bool t = 7 [default = true];
+  repeated int32 packed = 8 [packed = true, (note) = "x"];
+  repeated group Item = 9 { required string name = 1; message Deep { optional Outer o = 1; } optional Deep deep = 2; }
+  oneof pick { string one = 10; Inner two = 11; }
+  map<string, Inner> m = 12;
+  optional google.protobuf.Timestamp at = 13;
+  message Inner { enum E { X = 0; Y = -1; } optional E e = 1; extensions 100 to 199; extend Inner { optional int32 in_ext = 150; } }
+  extensions 1000 to 2000;
+  reserved 20, 30 to 40, 3000 to max;
+  reserved "old", "older";
+}
+enum Color { option allow_alias = true; RED = 1; ROT = 1 [deprecated = true]; BLUE = 2; reserved 5 to 7, -3; reserved "GREEN"; }
+extend Outer { optional string zz = 1001; repeated group Grp = 1002 { optional int32 q = 1; } }
+service S { option deprecated = true; rpc X (Outer) returns (stream Outer) { option idempotency_level = IDEMPOTENT; } rpc Y (stream .a.b.Outer.Inner) returns (Outer); }
+"""
+
+
+def test_everything_that_proto2_has_is_written_again_but_for_comments_and_custom_options() -> None:
+    read = parse_protobuf(EVERYTHING)
+    again = parse_protobuf(read.text(True))
+    assert again.file == json.loads(json.dumps(read.file).replace(', "[a.b.note]": "x"', ""))
+    assert again.text(True) == read.text(True)
+    assert read.text(False).splitlines() == [line.rstrip() for line in EVERYTHING.strip().splitlines()]
+    assert again.reads(read) == read.reads(again) == []

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 _CAPITAL = re.compile(r"[A-Z]")
@@ -47,9 +47,11 @@ def _file(file: dict[str, Any]) -> Iterator[str]:
     yield from _statements(file, "")
     prefix = f".{package}" if package else ""
     is_proto3 = syntax == "proto3"
+    groups = _groups(file.get("extension", ()))
     for message in file.get("messageType", ()):
-        yield ""
-        yield from _message(message, prefix, "", is_proto3)
+        if f"{prefix}.{message['name']}" not in groups:
+            yield ""
+            yield from _message(message, prefix, "", is_proto3)
     for enum in file.get("enumType", ()):
         yield ""
         yield from _enum(enum, "")
@@ -57,6 +59,11 @@ def _file(file: dict[str, Any]) -> Iterator[str]:
     for service in file.get("service", ()):
         yield ""
         yield from _service(service)
+
+
+def _groups(fields: Iterable[dict[str, Any]]) -> set[str]:
+    """The messages that are written where a field of them is."""
+    return {field["typeName"] for field in fields if field["type"] == "TYPE_GROUP"}
 
 
 def _message(message: dict[str, Any], prefix: str, indent: str, is_proto3: bool) -> Iterator[str]:
@@ -69,7 +76,7 @@ def _body(message: dict[str, Any], full_name: str, indent: str, is_proto3: bool)
     maps = map_entries(message, full_name)
     nested = {f"{full_name}.{each['name']}": each for each in message.get("nestedType", ())}
     fields = message.get("field", ())
-    groups = {each["typeName"] for each in (*fields, *message.get("extension", ())) if each["type"] == "TYPE_GROUP"}
+    groups = _groups((*fields, *message.get("extension", ())))
     yield from _statements(message, indent)
     # The choices that an `optional` of proto3 stands for are not written.
     shown = {each["oneofIndex"] for each in fields if "oneofIndex" in each and not each.get("proto3Optional")}
