@@ -30,6 +30,7 @@ __all__ = [
     "nearest",
     "open_log",
     "pattern_matches",
+    "protobuf_fields",
     "set_log_levels",
     "settings",
     "throwaway_certificates",
@@ -86,9 +87,14 @@ def encode(
     value_schema: tuple[str, Sequence[str]] | None = None,
     key_id: int | None = None,
     value_id: int | None = None,
+    key_message: tuple[bytes, str, bool] | None = None,
+    value_message: tuple[bytes, str, bool] | None = None,
 ) -> _Batch:
     """`batch` with its columns "key" and "value" as the bytes of records in these formats (those of `TypedRead`); the other columns, and
-    one without a format, stay. JSON is made of a struct, "avro" of what its schema (as in `TypedRead`) takes; with an id, it begins with that."""
+    one without a format, stay. JSON and "protobuf" are made of a struct, "avro" of what its schema (as in `TypedRead`) takes; with an id, it begins with that."""
+
+def protobuf_fields(descriptors: bytes, name: str) -> str:
+    """The fields of the message `name` of a ``FileDescriptorSet`` as DDL, with the types of Spark's `from_protobuf`."""
 
 def murmur2(data: bytes) -> int:
     """Kafka's murmur2 hash of `data` as a signed 32-bit int (org.apache.kafka.common.utils.Utils.murmur2)."""
@@ -370,7 +376,7 @@ class TypedRead:
     """What a typed read gives: columns of `schema`, each from one of `sources`.
 
     A source is "record:" and the name of a column that a read without formats gives, "key" or "value" (decoded by its format), "field"
-    (a field of the value, by the column's name) or "corrupt" (the text of a record that does not parse). A format is "json", "avro", or
+    (a field of the value, by the column's name) or "corrupt" (the text of a record that does not parse). A format is "json", "avro", "protobuf", or
     "string", "long", "integer", "short", "float", "double" of Kafka's serializers. `mode` is "PERMISSIVE", "DROPMALFORMED" or
     "FAILFAST" (then reading raises BAD_RECORD). With `keeps_bad` readers keep the records that do not parse for `take_bad`, and may give
     batches without rows.
@@ -379,6 +385,9 @@ class TypedRead:
     that it refers to itself. With `registered`, keys and values begin with the id of the schema that wrote them: reading raises UNKNOWN_WRITERS where
     one is not known, `missing_writers` says which, and a new reader reads on once each was given to `add_writer`. Without a schema to be read
     as, the columns are taken from each writer's by their names.
+
+    `key_message` and `value_message` are what "protobuf" is: a ``FileDescriptorSet``, the name of a message in it, and whether the id of a schema
+    registry and the message's place in its schema stand before each.
     """
 
     def __new__(
@@ -393,6 +402,8 @@ class TypedRead:
         value_schema: tuple[str, Sequence[str]] | None = None,
         registered: bool = False,
         keeps_bad: bool = False,
+        key_message: tuple[bytes, str, bool] | None = None,
+        value_message: tuple[bytes, str, bool] | None = None,
     ) -> TypedRead: ...
     def missing_writers(self) -> list[int]:
         """The ids of schemas that readers with this object have met and do not know."""

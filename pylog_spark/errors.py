@@ -172,8 +172,13 @@ class NativeModule(Protocol):
         value_schema: tuple[str, Sequence[str]] | None = None,
         key_id: int | None = None,
         value_id: int | None = None,
+        key_message: tuple[bytes, str, bool] | None = None,
+        value_message: tuple[bytes, str, bool] | None = None,
     ) -> _Batch:
         """A batch with its columns `key` and `value` in their formats."""
+
+    def protobuf_fields(self, descriptors: bytes, name: str) -> str:
+        """The fields of a message of Protobuf as DDL."""
 
     def murmur2(self, data: bytes) -> int:
         """Kafka's hash of a key."""

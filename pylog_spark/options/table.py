@@ -130,27 +130,43 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "valueFormat",
-        "json, avro or a serializer",
+        "json, avro, protobuf or a serializer",
         formats.one_format,
         ALL,
-        "What values are ([typed columns](typed.md)). `json`: objects, whose fields become columns; `avro`: records of Avro, likewise; `string`, `long`, `integer`, `short`, `float` or `double`: what Kafka's serializer of this name writes, in the column `value`. A write makes them in the same way: with `json` and `avro` of all columns that are not the record's own. Default: `binary`, the bytes as they are.",
+        "What values are ([typed columns](typed.md)). `json`: objects, whose fields become columns; `avro`: records of Avro, `protobuf`: messages, likewise; `string`, `long`, `integer`, `short`, `float` or `double`: what Kafka's serializer of this name writes, in the column `value`. A write makes them in the same way: with `json`, `avro` and `protobuf` of all columns that are not the record's own. Default: `binary`, the bytes as they are.",
     ),
     Option(
         "keyFormat",
-        "json, avro or a serializer",
+        "json, avro, protobuf or a serializer",
         formats.one_format,
         ALL,
-        "What keys are, as in `valueFormat`. The fields of a key of JSON or Avro are parts of the column `key`.",
+        "What keys are, as in `valueFormat`. The fields of a key of JSON, Avro or Protobuf are parts of the column `key`.",
     ),
     Option(
         "valueSchema",
         "DDL, Avro schema or @file",
         formats.schema_text,
         ALL,
-        "The fields of values that have some, or the path of a file on the driver that says them. With `json` in DDL, such as `id bigint, name string`, for reads whose `.schema()` does not name the columns: they then give all these fields and all columns of the record. With `avro` an Avro schema: what values are read as, or written with.",
+        "The fields of values that have some, or the path of a file on the driver that says them. With `json` in DDL, such as `id bigint, name string`, for reads whose `.schema()` does not name the columns: they then give all these fields and all columns of the record. With `avro` an Avro schema: what values are read as, or written with. With `protobuf` the file's descriptors, or these in Base64 ([how](typed.md#protobuf)).",
     ),
     Option(
         "keySchema", "DDL, Avro schema or @file", formats.schema_text, ALL, "The fields of keys, as in `valueSchema`."
+    ),
+    Option(
+        "valueMessage",
+        "name",
+        texts.nonempty,
+        ALL,
+        "The message that values are, with `protobuf`: its full name, or the last part of it where only one message has that.",
+    ),
+    Option("keyMessage", "name", texts.nonempty, ALL, "The message that keys are, as in `valueMessage`."),
+    Option(
+        "schemaIdPrefix",
+        "boolean",
+        texts.boolean,
+        READ,
+        "Whether messages of `protobuf` begin as Confluent's serializers write them: with the id of a schema and the message's place in it. The id is not looked up. A record that is another message does not parse.",
+        "false",
     ),
     Option(
         "valueSubject",

@@ -11,19 +11,26 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructField
 
 
-def arrow_field(field: StructField) -> pa.Field:
+def arrow_field(field: StructField, *, is_wide: bool = False) -> pa.Field:
     """Give the Arrow field of a column.
+
+    Parameters
+    ----------
+    field : StructField
+        Spark's.
+    is_wide : bool
+        Whether maps may have any keys, and whether there are intervals.
 
     Raises
     ------
     PylogError
         Its type is none that typed reads and writes know.
     """
-    return _part(field.name, arrow_type(field.dataType, field.name), field.nullable)
+    return _part(field.name, arrow_type(field.dataType, field.name, is_wide=is_wide), field.nullable)
 
 
-def arrow_type(kind: DataType, column: str) -> pa.DataType:
-    """Give the Arrow type of a Spark type; `column` is named in an error."""
+def arrow_type(kind: DataType, column: str, *, is_wide: bool = False) -> pa.DataType:
+    """Give the Arrow type of a Spark type; `column` is named in an error, `is_wide` as in `arrow_field`."""
     import pyarrow as pa
 
     scalars: dict[str, Any] = {
@@ -46,12 +53,14 @@ def arrow_type(kind: DataType, column: str) -> pa.DataType:
     if name == "decimal":
         return pa.decimal128(parts.precision, parts.scale)
     if name == "array":
-        return pa.list_(_part("element", arrow_type(parts.elementType, column), parts.containsNull))
-    if name == "map" and parts.keyType.simpleString() == "string":
-        value = _part("value", arrow_type(parts.valueType, column), parts.valueContainsNull)
-        return pa.map_(pa.string(), value)
+        return pa.list_(_part("element", arrow_type(parts.elementType, column, is_wide=is_wide), parts.containsNull))
+    if name == "map" and (is_wide or parts.keyType.simpleString() == "string"):
+        value = _part("value", arrow_type(parts.valueType, column, is_wide=is_wide), parts.valueContainsNull)
+        return pa.map_(arrow_type(parts.keyType, column), value)
     if name == "struct":
-        return pa.struct([arrow_field(field) for field in parts.fields])
+        return pa.struct([arrow_field(field, is_wide=is_wide) for field in parts.fields])
+    if is_wide and name == "daytimeinterval":
+        return pa.duration("us")
     found = scalars.get(kind.simpleString())
     if found is None:
         raise PylogError(

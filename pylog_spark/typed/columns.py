@@ -15,7 +15,17 @@ from pylog_spark.errors import PylogError, native, translated
 from pylog_spark.schema import READ_COLUMNS, check_record_column
 from pylog_spark.typed import avro
 from pylog_spark.typed.arrow import arrow_field
-from pylog_spark.typed.formats import AVRO, BINARY, CORRUPT, PLAIN, REGISTERED, WITH_FIELDS, Formats
+from pylog_spark.typed.formats import (
+    AVRO,
+    BINARY,
+    CORRUPT,
+    PLAIN,
+    PROTOBUF,
+    REGISTERED,
+    WITH_FIELDS,
+    Formats,
+    Message,
+)
 from pylog_spark.typed.registered import Document, texts
 
 if TYPE_CHECKING:
@@ -54,7 +64,9 @@ class TypedColumns:
         import pyarrow as pa
         from pyspark.sql.types import StructType
 
-        return pa.schema([arrow_field(field) for field in StructType.fromJson(json.loads(self.schema)).fields])
+        fields = StructType.fromJson(json.loads(self.schema)).fields
+        wide = [_is_wide(self.sources[field.name], self.formats) for field in fields]
+        return pa.schema([arrow_field(field, is_wide=each) for field, each in zip(fields, wide, strict=True)])
 
     def native(self, *, keeps_bad: bool = False) -> TypedRead:
         """Give what a native reader takes, with the schemas of writers that this process knows; with `keeps_bad` it keeps the records
@@ -70,6 +82,8 @@ class TypedColumns:
             value_schema=texts(forms.value_document),
             registered=forms.registry is not None,
             keeps_bad=keeps_bad,
+            key_message=forms.key_message.native if forms.key_message else None,
+            value_message=forms.value_message.native if forms.value_message else None,
         )
         if forms.registry is not None:
             forms.registry.schemas().teach(typed)
@@ -97,9 +111,11 @@ def typed_ddl(formats: Formats, include_headers: bool) -> str:
     PylogError
         The options do not say which fields a key or value has.
     """
+    of_key = _ddl_of(formats.key_message) or formats.key_schema
+    of_value = _ddl_of(formats.value_message) or formats.value_schema
     for form, text, format_option, option in (
-        (formats.value, formats.value_schema or formats.value_document, "valueFormat", "valueSchema"),
-        (formats.key, formats.key_schema or formats.key_document, "keyFormat", "keySchema"),
+        (formats.value, of_value or formats.value_document, "valueFormat", "valueSchema"),
+        (formats.key, of_key or formats.key_document, "keyFormat", "keySchema"),
     ):
         if form in WITH_FIELDS and text is None:
             subject = (
@@ -111,10 +127,10 @@ def typed_ddl(formats: Formats, include_headers: bool) -> str:
                 f"option {option}{subject}.",
             )
     types = {name: kind for name, kind in READ_COLUMNS.items() if include_headers or name != "headers"}
-    key_fields, types["key"] = _parts(formats.key, formats.key_schema, formats.key_document, "keySchema")
+    key_fields, types["key"] = _parts(formats.key, of_key, formats.key_document, "keySchema")
     if key_fields is not None:
         types["key"] = f"struct<{', '.join(key_fields)}>"
-    fields, types["value"] = _parts(formats.value, formats.value_schema, formats.value_document, "valueSchema")
+    fields, types["value"] = _parts(formats.value, of_value, formats.value_document, "valueSchema")
     if fields is None:
         fields = []
     else:
@@ -132,6 +148,23 @@ def _parts(form: str, text: str | None, document: Document | None, option: str) 
     if form in WITH_FIELDS:
         return [str(text)], ""
     return None, PLAIN[form]
+
+
+def _ddl_of(message: Message | None) -> str | None:
+    if message is None:
+        return None
+    with translated(invalid):
+        return native().protobuf_fields(message.descriptors, message.name)
+
+
+def invalid(_: str, message: str) -> PylogError:
+    """Give the error for columns that the native half refuses."""
+    return PylogError("PYLOG_INVALID_SCHEMA", f"{message[:1].upper()}{message[1:].rstrip('. ')}.")
+
+
+def _is_wide(source: str, formats: Formats) -> bool:
+    """Whether a column may have types that only Protobuf has."""
+    return {_KEY: formats.key, _VALUE: formats.value, _FIELD: formats.value}.get(source) == PROTOBUF
 
 
 def typed_columns(schema: StructType, formats: Formats) -> TypedColumns:
@@ -153,7 +186,7 @@ def typed_columns(schema: StructType, formats: Formats) -> TypedColumns:
                 "(such as record_), which is put before the record's.",
             )
         sources[field.name] = _source(field, formats)
-        arrow_field(field)
+        arrow_field(field, is_wide=_is_wide(sources[field.name], formats))
     if _VALUE in sources.values() and _FIELD in sources.values():
         raise PylogError(
             "PYLOG_INVALID_SCHEMA",
@@ -162,6 +195,9 @@ def typed_columns(schema: StructType, formats: Formats) -> TypedColumns:
     columns = TypedColumns(schema.json(), sources, formats)
     if any(form in REGISTERED for form in (formats.key, formats.value)):
         _check_schemas(columns)
+    elif PROTOBUF in (formats.key, formats.value):
+        with translated(invalid):
+            columns.native()
     return columns
 
 

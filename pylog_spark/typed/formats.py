@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,8 +24,9 @@ PLAIN: dict[str, str] = {
     "double": "double",
 }
 AVRO = "avro"
+PROTOBUF = "protobuf"
 #: Formats whose values have fields: the fields of a value are columns, those of a key are parts of one column.
-WITH_FIELDS = ("json", AVRO)
+WITH_FIELDS = ("json", AVRO, PROTOBUF)
 #: Formats whose keys and values may begin with the id of a registered schema, and its type in the registry.
 REGISTERED = {AVRO: "AVRO"}
 FORMATS = (*WITH_FIELDS, *PLAIN)
@@ -38,6 +40,46 @@ MODES = (PERMISSIVE, DROPMALFORMED, FAILFAST)
 
 #: The column with the text of a damaged record.
 CORRUPT = "_corrupt_record"
+
+
+class SchemaText(str):
+    """A schema as an option gives it.
+
+    Attributes
+    ----------
+    raw : bytes
+        The bytes of the file that has it, or of the option's text.
+    is_text : bool
+        Whether they are a text; if not, the text is empty.
+    """
+
+    __slots__ = ("is_text", "raw")
+    raw: bytes
+    is_text: bool
+
+
+@dataclass(frozen=True)
+class Message:
+    """A message of Protobuf.
+
+    Attributes
+    ----------
+    descriptors : bytes
+        A ``FileDescriptorSet``.
+    name : str
+        The message's name there.
+    is_prefixed : bool
+        Whether the id of a schema registry and the message's place in its schema stand before each.
+    """
+
+    descriptors: bytes
+    name: str
+    is_prefixed: bool = False
+
+    @property
+    def native(self) -> tuple[bytes, str, bool]:
+        """What the native half takes."""
+        return self.descriptors, self.name, self.is_prefixed
 
 
 @dataclass(frozen=True)
@@ -56,6 +98,8 @@ class Formats:
         Where the schemas are with whose ids keys and values begin.
     key_document, value_document : tuple or None
         The schema that is read as or written with, once it is known (`resolved`).
+    key_message, value_message : Message or None
+        The message, with protobuf.
     prefix : str
         What the names of a record's own columns begin with.
     mode : str
@@ -73,6 +117,8 @@ class Formats:
     value_document: Document | None = None
     prefix: str = ""
     mode: str = PERMISSIVE
+    key_message: Message | None = None
+    value_message: Message | None = None
 
     @property
     def are_given(self) -> bool:
@@ -122,17 +168,25 @@ def one_mode(text: str) -> str:
     return word
 
 
-def schema_text(text: str) -> str:
+def schema_text(text: str) -> SchemaText:
     """Give a schema, which is the text or stands in the file behind an @."""
     text = text.strip()
+    raw = text.encode()
     if text.startswith("@"):
         try:
-            text = Path(text[1:]).read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError) as error:
+            raw = Path(text[1:]).read_bytes()
+        except OSError as error:
             raise ValueError(f"names a file that cannot be read: {error}") from None
-    if not text:
+    if not raw.strip():
         raise ValueError("must not be empty")
-    return text
+    try:
+        said = SchemaText(raw.decode().strip())
+        said.is_text = True
+    except UnicodeDecodeError:
+        said = SchemaText("")
+        said.is_text = False
+    said.raw = raw
+    return said
 
 
 def formats(values: Mapping[str, Any], registry: Registry | None) -> Formats:
@@ -157,6 +211,11 @@ def formats(values: Mapping[str, Any], registry: Registry | None) -> Formats:
                 "PYLOG_INVALID_OPTION",
                 f"The option {name} has no meaning with {of}={form}, only with {' or '.join(WITH_FIELDS)}; leave it out.",
             )
+    for name, form in (("keySchema", key), ("valueSchema", value)):
+        if values[name] is not None and form != PROTOBUF and not values[name].is_text:
+            raise PylogError(
+                "PYLOG_INVALID_OPTION", f"The option {name} names a file that cannot be read: it is no text of UTF-8."
+            )
     for name, form, of in (("keySubject", key, "keyFormat"), ("valueSubject", value, "valueFormat")):
         if values[name] is not None and form not in REGISTERED:
             raise PylogError(
@@ -177,14 +236,55 @@ def formats(values: Mapping[str, Any], registry: Registry | None) -> Formats:
             raise PylogError(
                 "PYLOG_INVALID_OPTION", f"The option {name} needs valueFormat or keyFormat beside it; leave it out."
             )
+    if values["schemaIdPrefix"] and PROTOBUF not in (key, value):
+        raise PylogError(
+            "PYLOG_INVALID_OPTION",
+            "The option schemaIdPrefix has no meaning without valueFormat or keyFormat=protobuf; leave it out.",
+        )
     return Formats(
         key=key,
         value=value,
-        key_schema=values["keySchema"],
-        value_schema=values["valueSchema"],
+        key_schema=_text(key, values["keySchema"]),
+        value_schema=_text(value, values["valueSchema"]),
         key_subject=values["keySubject"],
         value_subject=values["valueSubject"],
         registry=registry,
         prefix=values["recordPrefix"] or "",
         mode=values["mode"] or PERMISSIVE,
+        key_message=_message("key", key, values),
+        value_message=_message("value", value, values),
     )
+
+
+def _text(form: str, schema: SchemaText | None) -> str | None:
+    return None if schema is None or form == PROTOBUF else str(schema)
+
+
+def _message(part: str, form: str, values: Mapping[str, Any]) -> Message | None:
+    """The message that the options of a key or value name, with protobuf."""
+    schema, name = values[f"{part}Schema"], values[f"{part}Message"]
+    if form != PROTOBUF:
+        if name is not None:
+            raise PylogError(
+                "PYLOG_INVALID_OPTION",
+                f"The option {part}Message has no meaning without {part}Format=protobuf; leave it out.",
+            )
+        return None
+    if schema is None or name is None:
+        raise PylogError(
+            "PYLOG_INVALID_OPTION",
+            f"{part}Format=protobuf needs {part}Schema=@file with the descriptors (protoc --include_imports --descriptor_set_out) and "
+            f"{part}Message, the name of the message.",
+        )
+    return Message(_descriptors(schema), name, bool(values["schemaIdPrefix"]))
+
+
+def _descriptors(schema: SchemaText) -> bytes:
+    """The descriptors: what stands in a file as it is, in the option itself in Base64."""
+    # A set begins with the tag of its first file, which no Base64 has.
+    if schema.raw[:1] == b"\n":
+        return schema.raw
+    try:
+        return b64decode(schema.raw, validate=True)
+    except ValueError:
+        return schema.raw

@@ -10,7 +10,8 @@ from pylog_spark.errors import PylogError, native, translated
 from pylog_spark.schema import READ_COLUMNS, WRITE_COLUMNS, check_write_types
 from pylog_spark.typed import avro
 from pylog_spark.typed.arrow import arrow_field, arrow_type
-from pylog_spark.typed.formats import AVRO, BINARY, PLAIN, REGISTERED, WITH_FIELDS, Formats
+from pylog_spark.typed.columns import invalid
+from pylog_spark.typed.formats import AVRO, BINARY, PLAIN, PROTOBUF, REGISTERED, WITH_FIELDS, Formats
 from pylog_spark.typed.registered import Document, check_type, texts
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class TypedWrite:
             arrays["value"] = pa.StructArray.from_arrays(chosen.columns, fields=list(chosen.schema))
         plain = pa.RecordBatch.from_arrays(list(arrays.values()), list(arrays))
         forms = self.formats
-        with translated():
+        with translated(invalid):
             return pa.record_batch(
                 native().encode(
                     plain,
@@ -65,6 +66,8 @@ class TypedWrite:
                     value_schema=texts(forms.value_document),
                     key_id=self.key_id,
                     value_id=self.value_id,
+                    key_message=forms.key_message.native if forms.key_message else None,
+                    value_message=forms.value_message.native if forms.value_message else None,
                 )
             )
 
@@ -119,7 +122,7 @@ def typed_write(schema: StructType, topic: str | None, formats: Formats) -> tupl
                 f"With valueFormat={formats.value} the columns of the frame make the value, and it has none besides those of the record.",
             )
         for field in fields:
-            arrow_field(field)
+            arrow_field(field, is_wide=formats.value == PROTOBUF)
     elif "value" not in own:
         names = ", ".join(field.name for field in schema.fields) or "none"
         raise PylogError(
@@ -136,10 +139,25 @@ def typed_write(schema: StructType, topic: str | None, formats: Formats) -> tupl
         own.pop("topic", None)
     made = tuple(field.name for field in fields) if formats.value in WITH_FIELDS else ()
     columns = {name: field.name for name, field in own.items()}
+    if PROTOBUF in (formats.key, formats.value):
+        _try(TypedWrite(formats, made), columns, [*fields, *own.values()])
     if not any(form in REGISTERED for form in (formats.key, formats.value)):
         return columns, TypedWrite(formats, made)
     value = types.StructType(fields) if formats.value in WITH_FIELDS else None
     return columns, _with_schemas(TypedWrite(formats, made), own.get("key"), value, topic)
+
+
+def _try(write: TypedWrite, columns: Mapping[str, str], fields: Sequence[StructField]) -> None:
+    """Raises `PylogError` when columns do not make a message of Protobuf: a write of no rows says so as well as one of many."""
+    import pyarrow as pa
+
+    forms = write.formats
+    if any(form in REGISTERED for form in (forms.key, forms.value)):
+        return
+    wide = [(forms.key if field.name == columns.get("key") else forms.value) == PROTOBUF for field in fields]
+    schema = pa.schema([arrow_field(field, is_wide=each) for field, each in zip(fields, wide, strict=True)])
+    with translated(invalid):
+        write.records(pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema), columns)
 
 
 def _with_schemas(
@@ -219,4 +237,4 @@ def _check_types(own: Mapping[str, StructField], formats: Formats) -> None:
             accepted[name] = (PLAIN[form],)
     check_write_types(own, accepted)
     if formats.key in WITH_FIELDS and "key" in own:
-        arrow_field(own["key"])
+        arrow_field(own["key"], is_wide=formats.key == PROTOBUF)

@@ -179,7 +179,7 @@ def test_a_schema_may_stand_in_a_file(topic: Topic, tmp_path: Any) -> None:
         (StructType([StructField("a", INT, False)]), {"valueFormat": "json"}, "leave NOT NULL out"),
         (schema(a=ArrayType(INT, False)), {"valueFormat": "json"}, "leave NOT NULL out"),
         (schema(a=INT, b=TEXT).add("a", INT), {"valueFormat": "json"}, "comes twice"),
-        (schema(a=INT), {"valueFormat": "jsn"}, "must be one of json, avro, binary, string"),
+        (schema(a=INT), {"valueFormat": "jsn"}, "must be one of json, avro, protobuf, binary, string"),
         (
             schema(a=INT),
             {"valueFormat": "json", "mode": "STRICT"},

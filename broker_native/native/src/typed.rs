@@ -1,4 +1,4 @@
-//! `TypedRead` and `encode` of `_native.pyi`: what a typed read gives, and keys and values of a typed write.
+//! `TypedRead`, `encode` and `protobuf_fields` of `_native.pyi`: what a typed read gives, and keys and values of a typed write.
 use std::sync::Arc;
 
 use arrow_schema::Schema;
@@ -11,6 +11,7 @@ use pylog_columnar::Column;
 use pylog_typed::avro::Avro;
 use pylog_typed::avro::schema::Schema as AvroSchema;
 use pylog_typed::format::Format;
+use pylog_typed::protobuf::{Protobuf, descriptor};
 use pylog_typed::writers::WriterSchema;
 use pylog_typed::{Mode, Source, TypedPlan, encoder};
 
@@ -19,6 +20,9 @@ type SchemaTexts = (String, Vec<String>);
 
 /// Type and text of a registered schema; the names and texts of those that it refers to.
 type RegisteredSchema = (String, String, Vec<(String, String)>);
+
+/// A `FileDescriptorSet`, the name of a message in it, and whether what a registry's serializers begin with stands before it.
+type Message = (Vec<u8>, String, bool);
 
 /// See `_native.pyi`.
 #[pyclass(module = "pylog_spark._native", frozen)]
@@ -29,7 +33,7 @@ pub struct TypedRead(pub Arc<TypedPlan>);
 impl TypedRead {
     #[new]
     #[pyo3(signature = (schema, sources, *, key=None, value=None, mode="PERMISSIVE", key_schema=None, value_schema=None,
-        registered=false, keeps_bad=false))]
+        registered=false, keeps_bad=false, key_message=None, value_message=None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         schema: &Bound<'_, PyAny>,
@@ -41,6 +45,8 @@ impl TypedRead {
         value_schema: Option<SchemaTexts>,
         registered: bool,
         keeps_bad: bool,
+        key_message: Option<Message>,
+        value_message: Option<Message>,
     ) -> PyResult<Self> {
         let schema: Schema = import_schema(schema)?;
         let sources = sources.iter().map(|name| source(name)).collect::<Result<Vec<_>, _>>()?;
@@ -48,7 +54,8 @@ impl TypedRead {
             return Err(unknown("number of sources", &sources.len().to_string()).into());
         }
         let mode = Mode::from_name(mode).ok_or_else(|| unknown("mode", mode))?;
-        let (key, value) = (format(key, key_schema, registered)?, format(value, value_schema, registered)?);
+        let key = format(key, key_schema, registered, key_message)?;
+        let value = format(value, value_schema, registered, value_message)?;
         let plan = TypedPlan::new(Arc::new(schema), sources, key, value, mode);
         let plan = plan.map_err(|error| Failure::new(kind::INVALID_ARGUMENT, error.to_string()))?;
         Ok(Self(Arc::new(if keeps_bad { plan.keeping_bad() } else { plan })))
@@ -77,7 +84,8 @@ impl TypedRead {
 
 /// See `_native.pyi`.
 #[pyfunction]
-#[pyo3(signature = (batch, *, key=None, value=None, key_schema=None, value_schema=None, key_id=None, value_id=None))]
+#[pyo3(signature = (batch, *, key=None, value=None, key_schema=None, value_schema=None, key_id=None, value_id=None,
+    key_message=None, value_message=None))]
 #[allow(clippy::too_many_arguments)]
 pub fn encode(
     py: Python<'_>,
@@ -88,9 +96,12 @@ pub fn encode(
     value_schema: Option<SchemaTexts>,
     key_id: Option<u32>,
     value_id: Option<u32>,
+    key_message: Option<Message>,
+    value_message: Option<Message>,
 ) -> PyResult<NativeBatch> {
     let batch = import_batch(batch)?;
-    let (mut key, mut value) = (format(key, key_schema, false)?, format(value, value_schema, false)?);
+    let mut key = format(key, key_schema, false, key_message)?;
+    let mut value = format(value, value_schema, false, value_message)?;
     for (format, given) in [(&mut key, key_id), (&mut value, value_id)] {
         if let Some(Format::Avro(avro)) = format {
             avro.id = given;
@@ -121,8 +132,12 @@ fn format(
     name: Option<&str>,
     schema: Option<SchemaTexts>,
     registered: bool,
+    message: Option<Message>,
 ) -> Result<Option<Format>, Failure> {
     let Some(name) = name else { return Ok(None) };
+    if let Some(message) = message.filter(|_| name == "protobuf") {
+        return Ok(Some(Format::Protobuf(protobuf(&message)?)));
+    }
     if name != "avro" {
         return Format::from_name(name).map(Some).ok_or_else(|| unknown("format", name));
     }
@@ -131,6 +146,18 @@ fn format(
         return Err(unknown("schema for the format", name));
     }
     Ok(Some(Format::Avro(Avro { schema, registered, id: None })))
+}
+
+fn protobuf((set, name, registered): &Message) -> Result<Protobuf, Failure> {
+    Protobuf::new(set, name, *registered).map_err(|why| Failure::new(kind::INVALID_ARGUMENT, why))
+}
+
+/// See `_native.pyi`.
+#[pyfunction]
+pub fn protobuf_fields(descriptors: Vec<u8>, name: String) -> PyResult<String> {
+    let found = protobuf(&(descriptors, name, false))?;
+    let ddl = descriptor::ddl(&found.message);
+    Ok(ddl.map_err(|why| Failure::new(kind::INVALID_ARGUMENT, why))?)
 }
 
 fn avro_schema((text, referred): &SchemaTexts) -> Result<Arc<AvroSchema>, Failure> {

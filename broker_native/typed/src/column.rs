@@ -5,9 +5,9 @@
 use std::sync::Arc;
 
 use arrow_array::{
-    ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float32Array, Float64Array, Int8Array,
-    Int16Array, Int32Array, Int64Array, ListArray, MapArray, NullArray, StringArray, StructArray,
-    TimestampMicrosecondArray,
+    ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, DurationMicrosecondArray,
+    Float32Array, Float64Array, Int8Array, Int16Array, Int32Array, Int64Array, ListArray, MapArray,
+    NullArray, StringArray, StructArray, TimestampMicrosecondArray,
 };
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Fields, TimeUnit};
@@ -82,9 +82,11 @@ pub enum Kind {
     Timestamp,
     /// `timestamp_ntz`.
     TimestampNtz,
+    /// `interval day to second`.
+    Duration,
     /// `array`.
     List,
-    /// `map` with keys of type string.
+    /// `map`.
     Map,
     /// `struct`.
     Struct,
@@ -222,10 +224,11 @@ impl Column {
             DataType::Date32 => (Kind::Date, Values::I32(Vec::new())),
             DataType::Timestamp(TimeUnit::Microsecond, Some(_)) => (Kind::Timestamp, Values::I64(Vec::new())),
             DataType::Timestamp(TimeUnit::Microsecond, None) => (Kind::TimestampNtz, Values::I64(Vec::new())),
+            DataType::Duration(TimeUnit::Microsecond) => (Kind::Duration, Values::I64(Vec::new())),
             DataType::List(item) => (Kind::List, Values::List(Ends::new(), Box::new(Self::new(item)?))),
             DataType::Map(entries, _) => match entries.data_type() {
                 DataType::Struct(parts) => match parts.as_ref() {
-                    [key, value] if *key.data_type() == DataType::Utf8 => {
+                    [key, value] if !key.data_type().is_nested() => {
                         let (key, value) = (Box::new(Self::new(key)?), Box::new(Self::new(value)?));
                         (Kind::Map, Values::Map(Ends::new(), key, value))
                     }
@@ -372,6 +375,7 @@ impl Column {
                     DataType::Timestamp(_, zone) => Arc::new(
                         TimestampMicrosecondArray::new(values, nulls).with_timezone_opt(zone.clone()),
                     ),
+                    DataType::Duration(_) => Arc::new(DurationMicrosecondArray::new(values, nulls)),
                     _ => Arc::new(Int64Array::new(values, nulls)),
                 }
             }

@@ -2,13 +2,14 @@
 use std::sync::Arc;
 
 use arrow_array::builder::BinaryBuilder;
+use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BinaryArray, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 
 use crate::column::UnknownType;
 use crate::format::Format;
 use crate::writers::MAGIC;
-use crate::{avro, json, plain};
+use crate::{avro, json, plain, protobuf};
 
 /// Why a batch cannot be written.
 #[derive(Debug, thiserror::Error)]
@@ -100,6 +101,12 @@ fn bytes(part: &'static str, format: &Format, column: &ArrayRef) -> Result<Binar
                 }
                 writer.write(row, out)
             })
+        }
+        Format::Protobuf(message) => {
+            let rows = column.as_struct_opt().ok_or_else(misfit)?;
+            let writer = protobuf::encode::Writer::new(message, rows);
+            let writer = writer.map_err(|why| EncodeError::Schema { part, why })?;
+            Box::new(move |row, out| writer.write(row, out))
         }
         Format::Plain(format) => {
             let writer = plain::Writer::new(*format, column.as_ref()).ok_or_else(misfit)?;

@@ -6,6 +6,7 @@ use crate::column::{Column, Room};
 use crate::damage::Damage;
 use crate::json;
 use crate::plain::{self, Plain};
+use crate::protobuf::{self, Protobuf};
 use crate::writers::Writers;
 
 /// A format.
@@ -17,6 +18,8 @@ pub enum Format {
     Json,
     /// A datum of Avro.
     Avro(Avro),
+    /// A message of Protobuf.
+    Protobuf(Protobuf),
 }
 
 impl Format {
@@ -36,7 +39,7 @@ impl Format {
 
     /// Whether it has fields, which become columns.
     pub fn has_fields(&self) -> bool {
-        matches!(self, Self::Json | Self::Avro(_))
+        matches!(self, Self::Json | Self::Avro(_) | Self::Protobuf(_))
     }
 
     /// Whether a column of this type takes what the format has.
@@ -44,7 +47,7 @@ impl Format {
         match self {
             // What a schema does not fit is an error of its reader.
             Self::Avro(_) => true,
-            Self::Json => matches!(field.data_type(), DataType::Struct(_)),
+            Self::Json | Self::Protobuf(_) => matches!(field.data_type(), DataType::Struct(_)),
             Self::Plain(_) => *field.data_type() == self.least_type(),
         }
     }
@@ -52,7 +55,7 @@ impl Format {
     /// The type of a column that only tells whether a record is damaged.
     pub(crate) fn least_type(&self) -> DataType {
         match self {
-            Self::Json | Self::Avro(_) => DataType::Struct(Fields::empty()),
+            Self::Json | Self::Avro(_) | Self::Protobuf(_) => DataType::Struct(Fields::empty()),
             Self::Plain(Plain::String) => DataType::Utf8,
             Self::Plain(Plain::Long) => DataType::Int64,
             Self::Plain(Plain::Integer) => DataType::Int32,
@@ -72,6 +75,8 @@ pub enum Reader {
     Json,
     /// Datums of Avro.
     Avro(avro::Reader),
+    /// Messages of Protobuf.
+    Protobuf(Box<protobuf::Reader>),
 }
 
 impl Reader {
@@ -82,8 +87,15 @@ impl Reader {
     pub fn new(format: &Format, column: &Field, judged: bool, writers: &Writers) -> Result<Self, String> {
         Ok(match format {
             Format::Plain(plain) => Self::Plain(*plain),
-            Format::Json => Self::Json,
+            Format::Json => {
+                json::check(column)?;
+                Self::Json
+            }
             Format::Avro(avro) => Self::Avro(avro::Reader::new(avro, column.data_type(), judged, writers)?),
+            Format::Protobuf(message) => {
+                let reader = protobuf::Reader::new(message, column.data_type());
+                Self::Protobuf(Box::new(reader.map_err(|why| format!("cannot be read so: {why}"))?))
+            }
         })
     }
 
@@ -92,7 +104,7 @@ impl Reader {
     pub fn prepare(&mut self, bytes: Option<&[u8]>) -> bool {
         match self {
             Self::Avro(avro) => avro.prepare(bytes),
-            Self::Plain(_) | Self::Json => true,
+            Self::Plain(_) | Self::Json | Self::Protobuf(_) => true,
         }
     }
 
@@ -111,6 +123,7 @@ impl Reader {
         match self {
             Self::Json => json::read(column, bytes, room),
             Self::Avro(avro) => avro.read(column, bytes, room),
+            Self::Protobuf(messages) => messages.read(column, bytes, room),
             Self::Plain(format) => {
                 let outcome = plain::read(*format, column, bytes);
                 outcome.inspect_err(|_| column.push_null()).err()

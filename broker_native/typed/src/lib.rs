@@ -1,5 +1,5 @@
-//! Keys and values of records <-> typed Arrow columns, with the meaning of Spark's `from_json`, `to_json`,
-//! `from_avro` and `to_avro`.
+//! Keys and values of records <-> typed Arrow columns, with the meaning of Spark's `from_json`, `from_avro`,
+//! `from_protobuf` and their opposites.
 //!
 //! | file | what it does |
 //! |---|---|
@@ -10,6 +10,7 @@
 //! | [`json`], [`plain`] | one record of JSON, read and written; of Kafka's serializers of numbers and texts |
 //! | [`column`] | a column while it is built: it grows value by value, and forgets a record that turns out damaged |
 //! | [`avro`] | Avro's binary encoding |
+//! | [`protobuf`] | messages of Protobuf, by their descriptors |
 //! | [`writers`] | schemas of a registry, by the ids that records begin with |
 //! | [`bad`] | records that do not parse, kept for another topic |
 //! | [`damage`] | why a record does not parse |
@@ -27,6 +28,7 @@ pub mod format;
 pub mod json;
 pub mod plain;
 pub mod plan;
+pub mod protobuf;
 pub mod time;
 pub mod writers;
 

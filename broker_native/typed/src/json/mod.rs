@@ -17,6 +17,7 @@ mod scalar;
 mod text;
 pub mod write;
 
+use arrow_schema::{DataType, Field};
 use jiter::{Jiter, Peek};
 
 use self::bad::Bad;
@@ -25,6 +26,31 @@ use crate::damage::Damage;
 
 /// What was wrong with parts of a value that was taken.
 type Taken = Result<Option<Damage>, Bad>;
+
+/// Whether JSON can be a column of this type.
+///
+/// # Errors
+/// Why not, in a sentence.
+pub fn check(column: &Field) -> Result<(), String> {
+    match column.data_type() {
+        DataType::Map(entries, _) => match entries.data_type() {
+            DataType::Struct(parts) => match parts.as_ref() {
+                [key, value] if *key.data_type() == DataType::Utf8 => check(value),
+                _ => Err(format!(
+                    "cannot be read so: the keys of an object are texts, and those of {} are not",
+                    column.name()
+                )),
+            },
+            _ => Ok(()),
+        },
+        DataType::List(item) => check(item),
+        DataType::Struct(fields) => fields.iter().try_for_each(|field| check(field)),
+        DataType::Duration(_) => {
+            Err(format!("cannot be read so: JSON has no durations, as {} is", column.name()))
+        }
+        _ => Ok(()),
+    }
+}
 
 /// Adds one row to `root`, which is a struct; what is wrong with the record, if anything is.
 pub fn read(root: &mut Column, bytes: &[u8], room: &mut Room) -> Option<Damage> {
