@@ -19,6 +19,8 @@ import json
 import logging
 import random
 import time
+from array import array
+from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -48,6 +50,8 @@ _PAUSE_S, _PAUSE_MAX_S = 0.05, 2.0
 _POLL_S = 0.02
 #: Most sources whose highest offset a process remembers, and most topics of bad records that it remembers any of.
 _SOURCES_MAX, _TOPICS_MAX = 100_000, 4
+#: Most offsets of one source that a reader gets to know at once.
+_OFFSETS_MAX = 4_000_000
 _EARLIEST, _LATEST = -2, -1
 _OFFSET = b'"offset":'
 _UNKNOWN = "UNKNOWN_TOPIC_OR_PARTITION"
@@ -84,6 +88,11 @@ class BadTopic:
     name: str
 
 
+def _number(text: bytes) -> int | None:
+    """An offset; None for what is none. Anybody may write to the topic."""
+    return int(text) if text.isdigit() and len(text) < 19 else None
+
+
 @dataclass
 class _Seen:
     """What a process knows of a topic of bad records.
@@ -107,13 +116,14 @@ class _Seen:
 
     def note(self, key: bytes) -> None:
         """Take a key that stands in the topic; one that is no position is passed over."""
-        source, _, number = key.removesuffix(b"}").partition(_OFFSET)
-        if not (number.isdigit() and len(number) < 20):
+        source, _, text = key.removesuffix(b"}").partition(_OFFSET)
+        number = _number(text)
+        if number is None:
             return
         if source not in self.highest and len(self.highest) >= _SOURCES_MAX:
             self.is_whole = False
             return
-        self.highest[source] = max(int(number), self.highest.get(source, -1))
+        self.highest[source] = max(number, self.highest.get(source, -1))
 
     def may_have(self, source: bytes, offset: int) -> bool:
         """Whether a key with this offset, or a higher one, may have been seen."""
@@ -121,6 +131,40 @@ class _Seen:
 
 
 _seen: dict[tuple[str, str], _Seen] = {}
+
+
+@dataclass
+class _Known:
+    """All offsets of one source that stand in the topic, for a reader that comes upon many that may; without it each look for some of them
+    would read the topic anew.
+
+    Attributes
+    ----------
+    source : bytes
+        The beginning of its keys; empty when nothing is known.
+    offsets : array of int
+        In order.
+    ends : dict of int to int
+        Partition -> the offset up to which it was read for them.
+    """
+
+    source: bytes = b""
+    offsets: array[int] = field(default_factory=lambda: array("q"))
+    ends: dict[int, int] = field(default_factory=dict)
+
+    def note(self, key: bytes) -> None:
+        """Take a key that came since."""
+        if self.source and key.startswith(self.source) and (offset := _number(key[len(self.source) : -1])) is not None:
+            insort(self.offsets, offset)
+
+    def has(self, offset: int) -> bool:
+        """Whether an offset stands there."""
+        at = bisect_left(self.offsets, offset)
+        return at < len(self.offsets) and self.offsets[at] == offset
+
+    def forget(self) -> None:
+        """Nothing is known any more."""
+        self.source, self.offsets, self.ends = b"", array("q"), {}
 
 
 class BadRecords:
@@ -140,6 +184,7 @@ class BadRecords:
         self._to = to
         self._typed = typed
         self._topic_ids = topic_ids
+        self._known = _Known()
         self._waiting: list[pa.RecordBatch] = []
         self._found = self._written = 0
 
@@ -177,7 +222,7 @@ class BadRecords:
             of_source.setdefault((batch["topic"][0].as_py(), batch["partition"][0].as_py()), []).append(batch)
         if not of_source:
             return
-        with closing(_Copies(self._to)) as copies:
+        with closing(_Copies(self._to, self._known)) as copies:
             for (topic, partition), batches in of_source.items():
                 rows = _keyed(beginning(topic, self._topic_ids.get(topic, ""), partition), batches)
                 self._found += rows.num_rows
@@ -204,8 +249,9 @@ def _keyed(source: bytes, batches: Sequence[pa.RecordBatch]) -> pa.Table:
 class _Copies:
     """Writes to the topic. Belongs to the process that made it."""
 
-    def __init__(self, to: BadTopic) -> None:
+    def __init__(self, to: BadTopic, known: _Known) -> None:
         self._topic = to.name
+        self._known = known
         self._settings = {**to.client, "isolation.level": "read_committed"}
         self._timeout_s = int(to.client.get("default.api.timeout.ms", "60000")) / 1000
         self._client: Client | None = None
@@ -265,12 +311,17 @@ class _Copies:
         seen = self._seen
         if found.topic_id != seen.topic_id or any(ends.get(each, 0) < end for each, end in seen.ends.items()):
             self._forget(found.topic_id)
+        if self._known.ends != seen.ends:
+            self._known.forget()
         begins = self._offsets(partitions, _EARLIEST)
         for keys in self._keys({each: (max(begins[each], seen.ends.get(each, 0)), ends[each]) for each in ends}):
             for key in keys:
                 if key is not None:
                     seen.note(key)
+                    self._known.note(key)
         seen.ends.update(ends)
+        if self._known.source:
+            self._known.ends = dict(seen.ends)
 
     def _described(self) -> TopicDescription:
         """The topic, which is made if it does not exist: a broker that does not know of it yet must not pass for an empty topic."""
@@ -298,14 +349,35 @@ class _Copies:
         """Those of `rows` that no record seen so far has as its key."""
         import pyarrow as pa
 
-        keys = rows["key"].to_pylist()
+        keys, offsets = rows["key"].to_pylist(), rows["offset"].to_pylist()
         source = keys[0].partition(_OFFSET)[0]
-        if not self._seen.may_have(source, min(rows["offset"].to_pylist())):
+        if not self._seen.may_have(source, min(offsets)):
             return rows
+        if self._learn(source + _OFFSET):
+            is_missing = [not self._known.has(offset) for offset in offsets]
+        else:
+            there = {key for found in self._keys(self._all(), "in", keys) for key in found}
+            is_missing = [key not in there for key in keys]
+        return rows.filter(pa.array(is_missing, pa.bool_()))
+
+    def _learn(self, source: bytes) -> bool:
+        """Get to know the offsets of a source; False where they are too many."""
+        known = self._known
+        if known.source != source:
+            known.forget()
+            found = array("q")
+            for keys in self._keys(self._all(), "prefix", [source]):
+                numbers = (_number(key[len(source) : -1]) for key in keys if key is not None)
+                found.extend(number for number in numbers if number is not None)
+                if len(found) > _OFFSETS_MAX:
+                    return False
+            known.source, known.offsets, known.ends = source, array("q", sorted(found)), dict(self._seen.ends)
+        return True
+
+    def _all(self) -> dict[int, tuple[int, int]]:
+        """Everything up to the ends of the last look."""
         begins = self._offsets(list(self._seen.ends), _EARLIEST)
-        ranges = {each: (begins[each], end) for each, end in self._seen.ends.items()}
-        there = {key for found in self._keys(ranges, keys) for key in found}
-        return rows.filter(pa.array([key not in there for key in keys], pa.bool_()))
+        return {each: (begins[each], end) for each, end in self._seen.ends.items()}
 
     def _ends(self, partitions: Sequence[int], *, until_stable: bool) -> dict[int, int]:
         """The last stable offsets; with `until_stable`, once they have reached the present ends of the logs."""
@@ -331,9 +403,9 @@ class _Copies:
         return {each: offset for _, each, offset, _ in self._asked().list_offsets(wanted, isolation)}
 
     def _keys(
-        self, ranges: Mapping[int, tuple[int, int]], wanted: Sequence[bytes] | None = None
-    ) -> Iterator[Iterable[bytes | None]]:
-        """The keys of committed records in ranges of the partitions, all of them or only those wanted."""
+        self, ranges: Mapping[int, tuple[int, int]], test: str = "", wanted: Sequence[bytes] = ()
+    ) -> Iterator[Sequence[bytes | None]]:
+        """The keys of committed records in ranges of the partitions, all of them or those that a test of the native reader lets pass."""
         import pyarrow as pa
 
         full = [(self._topic, each, *bounds, self._seen.topic_id) for each, bounds in ranges.items()]
@@ -350,7 +422,7 @@ class _Copies:
             ["key"],
             topic_id=topic_id,
             then=full[1:],
-            keys=[("in", wanted)] if wanted is not None else [],
+            keys=[(test, wanted)] if test else [],
             keep_connections=True,
         )
         try:

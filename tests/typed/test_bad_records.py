@@ -123,6 +123,19 @@ def test_a_record_that_was_read_before_is_not_written_again(topic: Topic, bad: T
     assert offsets(bad) == list(range(1, 20, 2))
 
 
+@pytest.mark.parametrize("most", [4_000_000, 3])
+def test_many_that_are_there_already_and_some_that_are_not_are_told_apart(
+    topic: Topic, bad: Topic, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bad_records, "_OFFSETS_MAX", most)
+    monkeypatch.setattr(bad_records, "_MOST_BYTES", 1)  # each batch is written for itself
+    topic.put(["{"] * 60)
+    typed = {"valueFormat": "json", "badRecordsTopic": bad.name, "batchBytes": 10}
+    rows(topic, schema(id=INT), **typed, filterOffset="..10,20..30,50..")
+    rows(topic, schema(id=INT), **typed)
+    assert offsets(bad) == list(range(60))
+
+
 def test_a_process_that_has_not_looked_before_finds_what_is_there(topic: Topic, bad: Topic) -> None:
     topic.put(["{"] * 5)
     for _ in range(3):

@@ -142,6 +142,11 @@ def test_what_a_registrys_serializers_begin_with_is_passed_over_where_it_names_t
         (schema(id=LONG), {"valueMessage": None}, "needs valueSchema=@file .* and valueMessage"),
         (schema(id=LONG), {"valueSchema": None}, "needs valueSchema=@file"),
         (schema(id=LONG), {"valueFormat": "json", "valueSchema": None}, "valueMessage has no meaning without"),
+        (
+            schema(id=LONG),
+            {"valueFormat": "json", "valueSchema": None, "valueMessage": None, "schemaIdPrefix": "true"},
+            "schemaIdPrefix has no meaning without",
+        ),
     ],
 )
 def test_what_cannot_be_read_is_refused(
