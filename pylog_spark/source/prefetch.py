@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from pylog_spark._native import Client, TypedRead
-    from pylog_spark.source.bad_records import BadRecords
 
 _log = logging.getLogger("pylog_spark")
 
@@ -91,22 +90,22 @@ class Prefetcher:
         return self._source.as_planned(batches)
 
     def _read_at_once(self, task: RangePartition) -> tuple[Sequence[Any] | None, int, int]:
-        typed, absent, tries = self._source.native_typed(), 0, 0
-        bad = self._source.bad_records(typed, task, _with_deadlines(self._source.client))
+        tries, absent = 0, 0
         while True:
             tries += 1
             try:
-                return self._try_read_at_once(task, typed, bad)
-            except _UnknownWriters:
+                return self._try_read_at_once(task)
+            except _UnknownWriters as unknown:
                 if tries > _LOOK_UPS:
                     raise
-                absent = self._source.look_up(typed, absent)
+                absent = self._source.look_up(unknown.typed, absent)
 
-    def _try_read_at_once(
-        self, task: RangePartition, typed: TypedRead | None, bad: BadRecords | None
-    ) -> tuple[Sequence[Any] | None, int, int]:
+    def _try_read_at_once(self, task: RangePartition) -> tuple[Sequence[Any] | None, int, int]:
         source = self._source
-        with translated(_known_writers):
+        # A read that is tried again begins anew: nothing that was kept or counted before counts.
+        typed = source.native_typed()
+        bad = source.bad_records(typed, task, _with_deadlines(source.client))
+        with translated(lambda kind, message: _known_writers(kind, message, typed)):
             if self._client is None:
                 self._client = native().Client(_with_deadlines(source.client))
             read = self._client.read_at_once(
@@ -171,9 +170,15 @@ class Handover:
 class _UnknownWriters(PylogError):
     """Records were written with schemas that are to be looked up."""
 
+    typed: TypedRead | None = None
 
-def _known_writers(kind: str, message: str) -> PylogError:
-    return _UnknownWriters("PYLOG_BROKER", message) if kind == UNKNOWN_WRITERS else from_native(kind, message)
+
+def _known_writers(kind: str, message: str, typed: TypedRead | None) -> PylogError:
+    if kind != UNKNOWN_WRITERS:
+        return from_native(kind, message)
+    error = _UnknownWriters("PYLOG_BROKER", message)
+    error.typed = typed
+    return error
 
 
 def _with_deadlines(client: Mapping[str, str]) -> dict[str, str]:

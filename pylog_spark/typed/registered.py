@@ -91,9 +91,11 @@ class Schemas:
         return self.client.register(subject, text, schema_type)
 
     def teach(self, typed: TypedRead) -> None:
-        """Tell a read of all schemas that are known here."""
+        """Tell a read of all schemas that are known here, and of ids that have none."""
+        now = time.monotonic()
         with self._lock:
-            known = list(self._documents.items())
+            known: list[tuple[int, Document | None]] = list(self._documents.items())
+            known += [(schema_id, None) for schema_id, until in self._absent.items() if now < until]
         for schema_id, document in known:
             typed.add_writer(schema_id, document)
 
