@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pylog_record::{BatchBuilder, Codec};
-use pylog_settings::LogConfig;
+use pylog_storage::LogConfig;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::ProduceResponse;
 use pylog_wire::messages::produce::PartitionProduceResponse;
