@@ -31,20 +31,14 @@ impl Children for Pair<'_> {
     }
 }
 
-/// Messages that came in parts: the place of the field, and its parts since another of its `oneof` took its place.
-type Parts<'a> = Vec<(usize, Vec<&'a [u8]>)>;
-
-/// Why a message is read anew, keeping the parts of its messages.
-enum Stop {
-    /// A message came twice.
-    Twice,
-    Damaged(Damage),
-}
-
-impl From<Damage> for Stop {
-    fn from(damage: Damage) -> Self {
-        Self::Damaged(damage)
-    }
+/// A message that is read when all of its parts are known: those of one field are parts of one message.
+#[derive(Clone, Copy)]
+struct Part<'a> {
+    /// The place of its field.
+    place: usize,
+    /// How many came before.
+    number: usize,
+    bytes: &'a [u8],
 }
 
 /// Adds a row to each of `children`, which have `row` rows.
@@ -59,103 +53,71 @@ pub fn message(
     room: &mut Room,
     is_root: bool,
 ) -> Result<(), Damage> {
-    let left = room.left;
-    match fields(plan, children, row, bytes, room, is_root, None) {
-        Ok(()) => Ok(()),
-        Err(Stop::Damaged(damage)) => Err(damage),
-        Err(Stop::Twice) => {
-            for child in 0..plan.absent.len() {
-                if let Some(column) = children.child(child) {
-                    column.truncate(row);
-                }
-            }
-            room.left = left;
-            let again = fields(plan, children, row, bytes, room, is_root, Some(Vec::new()));
-            again.map_err(|stop| match stop {
-                Stop::Damaged(damage) => damage,
-                Stop::Twice => broken(),
-            })
-        }
-    }
-}
-
-fn fields<'a>(
-    plan: &mut Message,
-    children: &mut impl Children,
-    row: usize,
-    bytes: &'a [u8],
-    room: &mut Room,
-    is_root: bool,
-    mut parts: Option<Parts<'a>>,
-) -> Result<(), Stop> {
     plan.begin();
     let mut wire = Wire(bytes);
+    let mut parts: Vec<Part<'_>> = Vec::new();
+    // For each child, how many parts had come when another field of its `oneof` took its place; empty while none did.
+    let mut since = Vec::new();
     while !wire.is_empty() {
         let (number, layout) = wire.tag()?;
         let Some(place) = plan.find(number) else {
             wire.skip(number, layout)?;
             continue;
         };
-        let Some(field) = plan.field(place) else { return Err(broken().into()) };
-        let Some(column) = field.child.and_then(|child| children.child(child)) else {
-            wire.skip(number, layout)?;
-            ends_others(field, children, row);
-            forget(&mut parts, plan, place);
-            continue;
+        let Some(field) = plan.field(place) else { return Err(broken()) };
+        let taken = match field.child.and_then(|child| children.child(child)) {
+            Some(column) => one(field, column, row, &mut wire, layout, room)?,
+            None => {
+                wire.skip(number, layout)?;
+                Taken::Whole
+            }
         };
-        let taken =
-            one(field, column, row, &mut wire, layout, room, parts.as_mut().map(|parts| (place, parts)))?;
         match taken {
             Taken::Whole => {}
-            Taken::OtherSymbol if is_root => return Err(unknown_symbol().into()),
+            Taken::OtherSymbol if is_root => return Err(unknown_symbol()),
             Taken::OtherLayout if is_root => {
-                return Err(Damage::whole("has a field of another type than its message says").into());
+                return Err(Damage::whole("has a field of another type than its message says"));
             }
             Taken::OtherSymbol => continue,
             Taken::OtherLayout => {
                 wire.skip(number, layout)?;
                 continue;
             }
+            Taken::Message => parts.push(Part { place, number: parts.len(), bytes: wire.bytes()? }),
         }
-        ends_others(field, children, row);
-        forget(&mut parts, plan, place);
-    }
-    for (place, parts) in parts.into_iter().flatten() {
-        let Some(Wanted { child: Some(child), read: Read::Message(held), .. }) = plan.field(place) else {
-            continue;
-        };
-        if let Some(column) = children.child(*child) {
-            held_message(held, column, &parts.concat(), room)?;
-        }
-    }
-    absent(plan, children, row, room)?;
-    Ok(())
-}
-
-/// A field of a `oneof` takes the place of the others.
-#[inline]
-fn ends_others(field: &Wanted, children: &mut impl Children, row: usize) {
-    for other in &field.instead_of {
-        if let Some(column) = children.child(*other) {
-            column.truncate(row);
+        // A field of a `oneof` takes the place of the others.
+        for other in &field.instead_of {
+            if let Some(column) = children.child(*other) {
+                column.truncate(row);
+            }
+            since.resize(since.len().max(other + 1), 0);
+            since[*other] = parts.len();
         }
     }
-}
-
-/// Drops the parts of messages whose place the field took.
-fn forget(parts: &mut Option<Parts<'_>>, plan: &mut Message, place: usize) {
-    let Some(parts) = parts else { return };
-    let gone = plan.field(place).map_or_else(Vec::new, |field| field.instead_of.clone());
-    parts.retain(|(kept, _)| {
-        let child = plan.field(*kept).and_then(|field| field.child);
-        !child.is_some_and(|child| gone.contains(&child))
-    });
+    parts.sort_by_key(|part| part.place);
+    for parts in parts.chunk_by(|part, next| part.place == next.place) {
+        let field = parts.first().and_then(|part| plan.field(part.place));
+        let Some(Wanted { child: Some(child), read: Read::Message(held), .. }) = field else { continue };
+        let Some(column) = children.child(*child) else { continue };
+        let from = since.get(*child).copied().unwrap_or_default();
+        match parts.get(parts.partition_point(|part| part.number < from)..).unwrap_or_default() {
+            [] => {}
+            [whole] => held_message(held, column, whole.bytes, room)?,
+            parts => {
+                let parts: Vec<_> = parts.iter().map(|part| part.bytes).collect();
+                held_message(held, column, &parts.concat(), room)?;
+            }
+        }
+    }
+    absent(plan, children, row, room)
 }
 
 /// What became of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Taken {
     Whole,
+    /// It is a message, which stands there still.
+    Message,
     /// It is laid out in another way, and stands there still.
     OtherLayout,
     /// A number that its enum, of proto2, does not have: as good as no field, but not in the message itself.
@@ -164,30 +126,19 @@ enum Taken {
 
 /// Reads one field.
 #[inline]
-fn one<'a>(
+fn one(
     field: &mut Wanted,
     column: &mut Column,
     row: usize,
-    wire: &mut Wire<'a>,
+    wire: &mut Wire<'_>,
     layout: Layout,
     room: &mut Room,
-    parts: Option<(usize, &mut Parts<'a>)>,
-) -> Result<Taken, Stop> {
+) -> Result<Taken, Damage> {
     match &mut field.read {
         Read::One { item, implicit } if layout == Layout::of(item) => {
-            return Ok(one_item(item, *implicit, wire, column, row)?);
+            return one_item(item, *implicit, wire, column, row);
         }
-        Read::Message(held) if layout == Layout::Bytes => {
-            let bytes = wire.bytes()?;
-            match parts {
-                Some((place, parts)) => match parts.iter_mut().find(|(known, _)| *known == place) {
-                    Some((_, parts)) => parts.push(bytes),
-                    None => parts.push((place, vec![bytes])),
-                },
-                None if column.len() > row => return Err(Stop::Twice),
-                None => held_message(held, column, bytes, room)?,
-            }
-        }
+        Read::Message(_) if layout == Layout::Bytes => return Ok(Taken::Message),
         Read::Messages(held) if layout == Layout::Bytes => {
             let Values::List(_, items) = &mut column.values else { return Ok(Taken::OtherLayout) };
             room.take(items)?;
@@ -195,7 +146,7 @@ fn one<'a>(
         }
         Read::Items(item) => {
             let Values::List(_, items) = &mut column.values else { return Ok(Taken::OtherLayout) };
-            return Ok(many_items(item, wire, layout, items, room)?);
+            return many_items(item, wire, layout, items, room);
         }
         Read::Map(entry) if layout == Layout::Bytes => {
             let Values::Map(_, keys, values) = &mut column.values else { return Ok(Taken::OtherLayout) };
