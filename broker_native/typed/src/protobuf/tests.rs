@@ -262,14 +262,17 @@ fn a_message_is_known_by_its_full_name_or_the_last_part_of_it_and_its_fields_are
     assert!(Protobuf::new(b"\xff", "p.N", false).unwrap_err().contains("FileDescriptorSet"));
 }
 
-/// What is read, written and read again.
-fn again(array: &StructArray) -> StructArray {
+/// What is read, written and read again; `None` where it has a number that the enum has no name for.
+fn again(array: &StructArray) -> Option<StructArray> {
     let protobuf = protobuf("p.M");
     let mut out = Vec::new();
-    encode::Writer::new(&protobuf, array).unwrap().write(0, &mut out).unwrap();
+    if let Err(why) = encode::Writer::new(&protobuf, array).unwrap().write(0, &mut out) {
+        assert!(why.contains("the enum of p.M.e has no \"UNKNOWN_ENUM_VALUE_E_"), "{why}");
+        return None;
+    }
     let (again, damaged) = read(&protobuf, &all(), &out);
     assert!(!damaged, "{out:?}");
-    again
+    Some(again)
 }
 
 /// Bytes that are often something of the message.
@@ -297,8 +300,8 @@ proptest! {
     #[test]
     fn fuzz_any_bytes_make_one_row_that_is_written_and_read_as_it_was(bytes in prop_oneof![pieces(), proptest::collection::vec(any::<u8>(), 0..60)]) {
         let (array, damaged) = read(&protobuf("p.M"), &all(), &bytes);
-        if !damaged {
-            prop_assert_eq!(&again(&array), &array);
+        if let (false, Some(again)) = (damaged, again(&array)) {
+            prop_assert_eq!(&again, &array);
         }
     }
 }
