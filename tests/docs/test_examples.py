@@ -1,7 +1,7 @@
 """The small examples say what their page shows.
 
-They run in this process, one after the other, in the Java that the files before have started; some half a minute in all, beside two
-other processes of tests.
+They run in this process, one after the other, in the Java that the files before have started; more than a minute in all, some six
+seconds each, most of it Spark's.
 """
 
 import re
