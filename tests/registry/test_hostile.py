@@ -14,9 +14,12 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.schema_registry import SchemaRegistryClient
 
+from pylog_spark.registry import server
 from pylog_spark.registry.client import RegistryClient, RegistryError
 from pylog_spark.registry.server import BODY_BYTES_MAX, CONNECTIONS_MAX
+from pylog_spark.registry.topic import SchemasTopic
 from pylog_spark.testing import LocalBroker
+from tests.harness.waiting import until
 
 #: What a request beside a hostile one may take, on a machine that is busy: far less than what it would wait for.
 BESIDE_S = 5.0
@@ -258,3 +261,32 @@ def test_references_that_lead_in_a_circle_are_refused_although_the_topic_has_the
     with pytest.raises(RegistryError) as refused:
         client.register(one, '"long"')
     assert refused.value.code in (409, 42201)
+
+
+def test_a_request_that_never_ends_is_ended(broker: LocalBroker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "IDLE_S", 0.5)
+    monkeypatch.setattr(server, "REQUEST_S", 0.5)
+    topic = SchemasTopic({"bootstrap.servers": broker.bootstrap_servers})
+    running = server.start_server("127.0.0.1", 0, topic, None, None, lambda: None)
+    try:
+        address = urlsplit(running.url)
+        for begin in (b"", b"GET /", b"POST /subjects/s HTTP/1.1\r\nContent-Length: 100000\r\n\r\n"):
+            with socket.create_connection((address.hostname, address.port), timeout=0.1) as wire:
+                wire.sendall(begin)
+                until(
+                    lambda wire=wire, begin=begin: is_ended_after_a_byte(wire, begin), "the server ends the connection"
+                )
+    finally:
+        running.close()
+
+
+def is_ended_after_a_byte(wire: socket.socket, begin: bytes) -> bool:
+    """Whether the server has hung up; else it is sent one byte more of what it waits for."""
+    try:
+        if begin:
+            wire.sendall(b"x")
+        return wire.recv(1) == b""
+    except TimeoutError:
+        return False
+    except ConnectionError:
+        return True

@@ -120,6 +120,38 @@ def test_a_json_schema_refers_to_others_and_to_itself(
     assert not client.test_compatibility(outer, json_schema(tree, reference))
 
 
+@pytest.mark.parametrize("draft", ["draft-04", "draft-06", "draft-07", "draft/2019-09", "draft/2020-12"])
+def test_every_draft_has_its_own_words_for_names_and_bounds(
+    client: SchemaRegistryClient, subject: str, draft: str
+) -> None:
+    is_4 = draft == "draft-04"
+    host = "https" if "/" in draft else "http"
+    naming, parts = ("id" if is_4 else "$id"), ("$defs" if "/" in draft else "definitions")
+
+    def schema(most: int) -> Schema:
+        bound = {"maximum": most, "exclusiveMaximum": True} if is_4 else {"exclusiveMaximum": most}
+        # A property that is called as a keyword, and a keyword of the user's own.
+        properties = {
+            "id": {"type": "string"},
+            "$id": {"$ref": "other.json#/properties/id"},
+            "n": {"$ref": f"#/{parts}/n"},
+        }
+        other = {naming: "other.json", "properties": {"id": {"type": "string"}}}
+        return json_schema(
+            {
+                "$schema": f"{host}://json-schema.org/{draft}/schema",
+                naming: "https://example.com/root.json",
+                "x-id": "mine",
+                parts: {"n": {"type": "number", **bound}, "other": other},
+                "properties": properties,
+            }
+        )
+
+    client.register_schema(subject, schema(5))
+    assert client.test_compatibility(subject, schema(6))
+    assert not client.test_compatibility(subject, schema(4))
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [

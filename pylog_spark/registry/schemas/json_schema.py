@@ -39,6 +39,8 @@ _KEYWORDS = {
     ARRAY: {"items", "prefixItems", "additionalItems", "unevaluatedItems", "contains", "minContains", "maxContains"}
     | {"minItems", "maxItems", "uniqueItems"},
 }
+# Drafts that have nothing beside a reference.
+_ALONE = ("draft-04/schema", "draft-06/schema", "draft-07/schema")
 _DYNAMIC = ("$dynamicRef", "$recursiveRef")
 
 
@@ -108,8 +110,10 @@ def parse_json(text: str, referred: Referred = ()) -> JsonSchema:
     if error is not None:
         place = "/".join(map(str, error.absolute_path))
         raise SchemaError(f"at /{place[:200]}: {error.message[:200]}.")
-    specification = specification_with(validator.META_SCHEMA["$schema"], default=DRAFT7)
-    base: Any = document.get("$id", document.get("id", "")) if isinstance(document, dict) else ""
+    draft = validator.META_SCHEMA["$schema"].rstrip("#")
+    specification = specification_with(draft, default=DRAFT7)
+    naming = "id" if draft.endswith("draft-04/schema") else "$id"
+    base: Any = document.get(naming, "") if isinstance(document, dict) else ""
     resources: list[tuple[str, Any]] = []
     for name, each in referred:
         resource = referencing.Resource.from_contents(_document(each), default_specification=specification)
@@ -118,13 +122,8 @@ def parse_json(text: str, referred: Referred = ()) -> JsonSchema:
     try:
         root = referencing.Resource.from_contents(document, default_specification=specification)
         registry: Any = referencing.Registry().with_resources([*resources, (base, root)])
-        # Draft 4 to 7 have nothing beside a reference.
-        alone = (
-            validator.META_SCHEMA["$schema"]
-            .rstrip("#")
-            .endswith(("draft-04/schema", "draft-06/schema", "draft-07/schema"))
-        )
-        return JsonSchema(document, _Reader(alone).read(document, registry.resolver(base)))
+        reader = _Reader(naming, alone=draft.endswith(_ALONE))
+        return JsonSchema(document, reader.read(document, registry.resolver(base)))
     except (referencing.exceptions.Unresolvable, referencing.exceptions.Unretrievable) as unresolved:
         raise SchemaError(
             f"$ref leads nowhere: {str(unresolved.ref)[:200]!r}; what it refers to is in the schema or one of its references."
@@ -176,8 +175,8 @@ def _check_size(document: Any) -> None:
 class _Reader:
     """Makes nodes; what is referred to, once each."""
 
-    def __init__(self, alone: bool) -> None:
-        self._alone = alone
+    def __init__(self, naming: str, alone: bool) -> None:
+        self._naming, self._alone = naming, alone
         self._known: dict[int, Node] = {}
         self._pending: list[tuple[Node, Any, Any]] = []
 
@@ -227,7 +226,7 @@ class _Reader:
         return made
 
     def _inside(self, schema: dict[str, Any], resolver: Any) -> Any:
-        identifier = schema.get("$id", schema.get("id"))
+        identifier = schema.get(self._naming)
         if not isinstance(identifier, str) or identifier.startswith("#"):
             return resolver
         # Names in it are looked for behind its own address.
