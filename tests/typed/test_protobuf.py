@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from confluent_kafka.schema_registry import SchemaRegistryClient
+from confluent_kafka.schema_registry.protobuf import ProtobufSerializer
+from confluent_kafka.serialization import MessageField, SerializationContext
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, timestamp_pb2
 from pyspark.sql.types import (
     ArrayType,
@@ -23,6 +27,7 @@ from pyspark.sql.types import (
 
 from pylog_spark.datasource import PylogDataSource
 from pylog_spark.errors import PylogError
+from pylog_spark.testing import LocalBroker
 from tests.spark.support import Topic
 from tests.typed.support import read, rows, schema
 
@@ -62,6 +67,7 @@ POOL = descriptor_pool.DescriptorPool()
 for _file in SET.file:
     POOL.Add(_file)
 Flight: Any = message_factory.GetMessageClass(POOL.FindMessageTypeByName("flights.Flight"))
+Airport: Any = message_factory.GetMessageClass(POOL.FindMessageTypeByName("flights.Airport"))
 TYPED = {
     "valueFormat": "protobuf",
     "valueSchema": base64.b64encode(SET.SerializeToString()).decode(),
@@ -129,6 +135,22 @@ def test_what_a_registrys_serializers_begin_with_is_passed_over_where_it_names_t
     topic.put([b"\x00\x00\x00\x00\x09\x02\x02" + airport, b"\x00\x00\x00\x00\x09\x00" + airport, airport])
     typed = {**TYPED, "valueMessage": "Airport", "schemaIdPrefix": "true"}
     assert rows(topic, schema(code=TEXT), **typed) == [("BER",), (None,), (None,)]
+
+
+def test_what_confluents_serializers_write_is_read_by_the_descriptors(
+    registry_broker: LocalBroker, registered: Topic
+) -> None:
+    field = SerializationContext(registered.name, MessageField.VALUE)
+    with closing(SchemaRegistryClient({"url": registry_broker.schema_registry_url})) as client:
+        flights, airports = (
+            ProtobufSerializer(kind, client, {"use.deprecated.format": False}) for kind in (Flight, Airport)
+        )
+        values = [flights(Flight(id=1, to={"code": "BER"}), field), airports(Airport(code="OSL"), field)]
+    assert [value[5:7] for value in values] == [b"\x00\x08", b"\x02\x02"]
+    registered.put(values)
+    prefixed = {**TYPED, "schemaIdPrefix": "true", "mode": "DROPMALFORMED"}
+    assert rows(registered, schema(id=LONG, to=schema(code=TEXT)), **prefixed) == [(1, {"code": "BER"})]
+    assert rows(registered, schema(code=TEXT), **{**prefixed, "valueMessage": "Airport"}) == [("OSL",)]
 
 
 @pytest.mark.parametrize(
