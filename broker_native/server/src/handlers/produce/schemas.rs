@@ -113,9 +113,12 @@ fn of_batch(
             faults.named.push(Fault { index, of_key, schema });
         }
         if faults.named.len() >= NAMED_MAX {
-            break;
+            return Ok(faults);
         }
         index += 1;
+    }
+    if index != header.records_count {
+        return Err(BatchError::Malformed("fewer records than the header says"));
     }
     Ok(faults)
 }
