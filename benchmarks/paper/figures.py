@@ -1,7 +1,7 @@
 """The paper's two figures as pictures: one bar a system, from results.json and nothing else.
 
-The paper draws messages a second over megabytes sent. Those lines are flat, here as there, so each becomes a bar: its median, and a stroke from the
-slowest to the quickest round.
+The paper draws messages a second over megabytes sent. Those lines are flat, so each becomes a bar: its median, and a stroke
+from the slowest to the quickest round.
 """
 
 import json
@@ -15,7 +15,7 @@ from benchmarks.paper.systems import NAMES
 _WIDTH = 860
 _LABEL = 250
 _ROW = 24
-_TOP = 56
+_TOP = 72
 _HEADING = 28
 _BAR_MAX = _WIDTH - _LABEL - 190
 _PYLOG, _OTHER, _AXIS, _INK = "#2a7f62", "#7b8794", "#9aa5b1", "#1f2933"
@@ -49,7 +49,7 @@ def _picture(role: str, lines: list[dict[str, Any]], document: dict[str, Any]) -
     versions = ", ".join(f"{NAMES[system]} {version}" for system, version in document["versions"].items())
     about = (
         f"{document['message_bytes']} B, one {role}, {document['cores']} cores; median of {document['rounds']} rounds (stroke: all of them); "
-        f"{versions}; measured {document['measured_at'][:10]}"
+        f"measured {document['measured_at'][:10]}"
     )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {y + 8}" font-family="sans-serif" font-size="12">'
@@ -57,6 +57,7 @@ def _picture(role: str, lines: list[dict[str, Any]], document: dict[str, Any]) -
         f'<rect width="{_WIDTH}" height="{y + 8}" fill="white"/>'
         f'<text x="20" y="24" font-size="15" font-weight="bold">{_TITLES[role]}, messages a second</text>'
         f'<text x="20" y="42" class="small">{escape(about)}</text>'
+        f'<text x="20" y="58" class="small">{escape(versions)}</text>'
         f"{''.join(parts)}</svg>\n"
     )
 

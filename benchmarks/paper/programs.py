@@ -19,10 +19,9 @@ _HEAP = "512m"
 
 @dataclass(frozen=True)
 class Produced:
-    """What a producer printed: seconds until the broker had all, seconds until half was handed over, messages in one request on average."""
+    """What a producer printed: seconds until the broker had all, messages in one request on average."""
 
     seconds: float
-    half_seconds: float
     mean_batch: float
 
 

@@ -15,6 +15,7 @@ import pytest
 from benchmarks.brokers import PylogBroker
 from benchmarks.load import consume, create_topic, fill
 from benchmarks.paper.backlog import forget, read_from_disk
+from benchmarks.paper.figures import draw
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "paper.md"
@@ -42,6 +43,14 @@ def test_every_row_names_files_that_are_there_and_tests_that_are_in_them() -> No
                 assert re.search(rf"\b(?:def|fn) {name}\(", code), f"{file} has no {name}"
                 checked += 1
     assert checked > 25
+
+
+def test_the_figures_of_the_page_are_drawn_from_the_kept_results(tmp_path: Path) -> None:
+    draw(ROOT / "benchmarks" / "paper" / "results.json", tmp_path)
+    for picture in sorted(tmp_path.glob("*.svg")):
+        assert picture.read_text() == (ROOT / "docs" / picture.name).read_text()
+        assert f"]({picture.name})" in PAGE.read_text()
+    assert len(list(tmp_path.glob("*.svg"))) == 2
 
 
 @pytest.mark.slow

@@ -43,7 +43,7 @@ final class KafkaSide {
             settings.put("enable.idempotence", "false");
             // Room for one batch of that many records; with 0 the client makes no batches.
             settings.put("batch.size", batch == 1 ? "0" : String.valueOf(BATCH_BYTES + batch * RECORD_BYTES + RECORD_BYTES / 2));
-            // Little beside what is sent, so that what was handed over was nearly all sent.
+            // Little beside what is sent, so that little is left to send when all was handed over.
             settings.put("buffer.memory", String.valueOf(BUFFERED_BYTES));
             settings.put("linger.ms", batch == 1 ? "0" : "5");
             producer = new KafkaProducer<>(settings, new ByteArraySerializer(), new ByteArraySerializer());
