@@ -25,10 +25,18 @@ def registry_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalB
 
 
 @pytest.fixture
-def registered(request: pytest.FixtureRequest, registry_broker: LocalBroker, new_topic: str) -> Topic:
-    """A topic of that broker."""
+def make_registered(
+    request: pytest.FixtureRequest, registry_broker: LocalBroker, new_topic: str
+) -> Callable[..., Topic]:
+    """Makes topics of that broker."""
     spark: Any = request.getfixturevalue("spark") if "spark" in request.fixturenames else None
-    return topic_maker(spark, registry_broker.bootstrap_servers, new_topic)(partitions=2)
+    return topic_maker(spark, registry_broker.bootstrap_servers, new_topic)
+
+
+@pytest.fixture
+def registered(make_registered: Callable[..., Topic]) -> Topic:
+    """A topic of that broker."""
+    return make_registered(partitions=2)
 
 
 @pytest.fixture

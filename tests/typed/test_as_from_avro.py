@@ -18,7 +18,7 @@ from tests.harness import runs
 from tests.spark.support import Topic
 from tests.typed import avro_support, support
 
-EXAMPLES = runs.rounds("PYLOG_TYPED_EXAMPLES", 25, 1500)
+EXAMPLES = runs.rounds("PYLOG_TYPED_EXAMPLES", 12, 1500)
 RECORDS = 12
 
 

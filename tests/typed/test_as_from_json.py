@@ -16,7 +16,7 @@ from tests.harness import runs
 from tests.spark.support import Topic
 from tests.typed import support
 
-EXAMPLES = runs.rounds("PYLOG_TYPED_EXAMPLES", 25, 1500)
+EXAMPLES = runs.rounds("PYLOG_TYPED_EXAMPLES", 12, 1500)
 RECORDS = 12
 
 

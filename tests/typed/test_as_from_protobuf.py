@@ -22,7 +22,7 @@ from tests.harness import runs
 from tests.spark.support import Topic
 from tests.typed import messages, support
 
-EXAMPLES = runs.rounds("PYLOG_TYPED_EXAMPLES", 60, 3000)
+EXAMPLES = runs.rounds("PYLOG_TYPED_EXAMPLES", 30, 3000)
 RECORDS = 8
 #: Numbers of more than 32 bits where only 32 count: Java drops the others, Google's parser for Python refuses them.
 LONG = re.compile(rb"[\x80-\xff]{4}")

@@ -14,7 +14,7 @@ import pytest
 from confluent_kafka.schema_registry import Schema, SchemaReference, SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
-from pyspark.sql.types import ArrayType, DoubleType, IntegerType, LongType, StringType, StructType
+from pyspark.sql.types import ArrayType, BinaryType, DoubleType, IntegerType, LongType, StringType, StructType
 
 from pylog_spark.datasource import PylogDataSource
 from pylog_spark.errors import PylogError
@@ -186,6 +186,20 @@ def test_a_limit_holds_while_schemas_are_looked_up(
     small = {**options, "batchBytes": "1"}
     assert [row[0] for row in rows(registered, schema(id=INT), **small)] == sorted([*range(6)] * 3)
     assert [row[0] for row in rows(registered, schema(id=INT), limit=8, **small)] == [0, 0, 0, 1, 1, 1, 2, 2]
+
+
+def test_damaged_records_go_to_a_topic_once_while_schemas_are_looked_up(
+    registry_broker: LocalBroker, registered: Topic, make_registered: Callable[..., Topic], options: dict[str, str]
+) -> None:
+    bad, damaged = make_registered(), []
+    for number in range(4):
+        one = record(field("id", "int"), field(f"g{number}", "int", default=0))
+        good = serialize(registry_broker, registered.name, one, {"id": number})
+        damaged.append(struct.pack(">bI", 0, 2 * 10**9 + number))
+        registered.put([*good, damaged[-1], *good])
+    options = {**options, "batchBytes": "1", "badRecordsTopic": bad.name, "mode": "DROPMALFORMED"}
+    assert [row[0] for row in rows(registered, schema(id=INT), **options)] == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert [row[0] for row in rows(bad, schema(value=BinaryType()))] == damaged
 
 
 def test_a_registry_that_does_not_answer_is_an_error_that_says_so(
