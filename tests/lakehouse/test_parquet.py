@@ -21,11 +21,6 @@ Topics = Callable[..., Topic]
 SCHEMA = "id bigint, name string"
 
 
-@pytest.fixture
-def table(tmp_path: Path) -> str:
-    return str(tmp_path / "table")
-
-
 def put(topic: Topic, *numbers: int, partition: int = 0) -> None:
     topic.put([f'{{"id": {number}, "name": "n{number}"}}' for number in numbers], partition)
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
+from hypothesis import HealthCheck, settings
+from hypothesis import seed as seeded
 from hypothesis import strategies as st
 from pyspark.sql.types import (
     ArrayType,
@@ -29,10 +32,24 @@ from pyspark.sql.types import (
 )
 
 from pylog_spark.datasource import PylogDataSource
+from tests.harness import runs
 from tests.spark.support import Topic
 
 NAMES = ("a", "b", "c", "d")
 _WORDS = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), max_size=8)
+
+
+def examples(few: int, many: int, **more: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Runs a test that hypothesis draws for `few` times, `many` in a long run, by the commit's seed."""
+    runner = settings(
+        max_examples=runs.rounds("PYLOG_TYPED_EXAMPLES", few, many),
+        deadline=None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+        print_blob=True,
+        **more,
+    )
+    return lambda test: seeded(runs.seed("PYLOG_TYPED_SEED"))(runner(test))
 
 
 def schema(**fields: DataType) -> StructType:

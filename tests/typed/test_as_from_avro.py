@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.types import StructType
 
@@ -18,7 +18,6 @@ from tests.harness import runs
 from tests.spark.support import Topic
 from tests.typed import avro_support, support
 
-EXAMPLES = runs.rounds("PYLOG_TYPED_EXAMPLES", 12, 1500)
 RECORDS = 12
 
 
@@ -50,14 +49,7 @@ def test_columns_are_those_of_from_avro_whatever_the_records_say(spark: Any, mak
     topic = make_topic()
     avro_support.limit_java(spark)
 
-    @seed(runs.seed("PYLOG_TYPED_SEED"))
-    @settings(
-        max_examples=EXAMPLES,
-        deadline=None,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-        print_blob=True,
-    )
+    @support.examples(12, 1500)
     @given(topics())
     def compared(drawn: tuple[dict[str, Any], list[bytes | None]]) -> None:
         schema, records = json.dumps(drawn[0]), drawn[1]

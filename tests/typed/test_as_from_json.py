@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.types import StringType, StructField, StructType
 
@@ -16,7 +16,6 @@ from tests.harness import runs
 from tests.spark.support import Topic
 from tests.typed import support
 
-EXAMPLES = runs.rounds("PYLOG_TYPED_EXAMPLES", 12, 1500)
 RECORDS = 12
 
 
@@ -49,14 +48,7 @@ def by_spark(spark: Any, columns: StructType, records: list[bytes | None]) -> pa
 def test_columns_are_those_of_from_json_whatever_the_records_say(spark: Any, make_topic: Callable[..., Topic]) -> None:
     topic = make_topic()
 
-    @seed(runs.seed("PYLOG_TYPED_SEED"))
-    @settings(
-        max_examples=EXAMPLES,
-        deadline=None,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-        print_blob=True,
-    )
+    @support.examples(12, 1500)
     @given(topics())
     def compared(drawn: tuple[StructType, list[bytes | None]]) -> None:
         columns, records = drawn

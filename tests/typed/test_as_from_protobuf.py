@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from google.protobuf.message import DecodeError
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import Phase, given
 from hypothesis import strategies as st
 from pyspark.sql.types import StringType, StructField, StructType
 
@@ -22,7 +22,6 @@ from tests.harness import runs
 from tests.spark.support import Topic
 from tests.typed import messages, support
 
-EXAMPLES = runs.rounds("PYLOG_TYPED_EXAMPLES", 30, 3000)
 RECORDS = 8
 #: Numbers of more than 32 bits where only 32 count: Java drops the others, Google's parser for Python refuses them.
 LONG = re.compile(rb"[\x80-\xff]{4}")
@@ -86,15 +85,7 @@ def written(drawn: messages.Drawn, table: pa.Table) -> list[bytes]:
 def test_columns_are_those_of_from_protobuf_whatever_the_records_say(make_topic: Callable[..., Topic]) -> None:
     topic = make_topic()
 
-    @seed(runs.seed("PYLOG_TYPED_SEED"))
-    @settings(
-        max_examples=EXAMPLES,
-        deadline=None,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-        print_blob=True,
-        phases=(Phase.generate,),
-    )
+    @support.examples(30, 3000, phases=(Phase.generate,))
     @given(topics())
     def each(drawn: tuple[messages.Drawn, list[bytes]]) -> None:
         compared(topic, *drawn)
@@ -106,15 +97,7 @@ def test_columns_are_those_of_from_protobuf_whatever_the_records_say(make_topic:
 def test_rows_are_written_as_messages_that_google_reads_as_they_were(make_topic: Callable[..., Topic]) -> None:
     topic = make_topic()
 
-    @seed(runs.seed("PYLOG_TYPED_SEED"))
-    @settings(
-        max_examples=EXAMPLES,
-        deadline=None,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-        print_blob=True,
-        phases=(Phase.generate,),
-    )
+    @support.examples(30, 3000, phases=(Phase.generate,))
     @given(messages.messages(RECORDS))
     def each(drawn: messages.Drawn) -> None:
         (start,) = topic.offsets()

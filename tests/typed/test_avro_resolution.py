@@ -12,7 +12,7 @@ from typing import Any
 import fastavro
 import pytest
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
-from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.types import StringType, StructField, StructType
 
@@ -23,7 +23,6 @@ from tests.harness import runs
 from tests.spark.support import Topic
 from tests.typed import avro_support, support
 
-EXAMPLES = runs.rounds("PYLOG_TYPED_EXAMPLES", 40, 1500)
 _SCALARS = ("boolean", "int", "long", "float", "double", "string", "bytes")
 _WIDER = {"int": ("int", "long", "float", "double"), "long": ("long", "float", "double"), "float": ("float", "double")}
 
@@ -150,10 +149,7 @@ def test_records_are_read_as_by_fastavro_with_both_schemas(
     client = SchemaRegistryClient({"url": url})
     client.set_compatibility(level="NONE")
 
-    @seed(runs.seed("PYLOG_TYPED_SEED"))
-    @settings(
-        max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck), print_blob=True
-    )
+    @support.examples(40, 1500)
     @given(topics())
     def compared(drawn: tuple[Any, Any, list[Any]]) -> None:
         written, read, values = drawn
