@@ -64,7 +64,7 @@ demo: develop ## The flights story: a broker, a Spark job in, a stream out, a st
 	@$(BIN)/python examples/flights/story.py
 
 # Python's tests wait a good deal, for brokers and sessions; Rust's take what that leaves, and speak at their end.
-test: preflight-test develop ## Every promise once, about ten minutes: what to run before a commit
+test: preflight-test develop ## Every promise once, under half an hour on two cores: what to run before a commit
 	@$(MAKE) --no-print-directory --jobs 2 test-rust-aside test-python
 
 test-rust-aside:
