@@ -137,14 +137,8 @@ class Backlog:
         times = max(20, int(_TRIPS * self._scale))
 
         def once(topic: str) -> float:
-            if topic == _FRESH:
-                create_topic(self._servers, topic, 1)
-            try:
-                trips = sorted(round_trips_ms(self._servers, topic, _MESSAGE, times))
-                return trips[int(len(trips) * 0.99)]
-            finally:
-                if topic == _FRESH:
-                    delete_topic(self._servers, topic)
+            trips = sorted(round_trips_ms(self._servers, topic, _MESSAGE, times))
+            return trips[int(len(trips) * 0.99)]
 
         runs = self._in_turns(_TAIL_ROUNDS * self._rounds, once)
         return at_most("tail", "reader at the tail, 99th percentile", "ms", 1.2, runs[_BACKLOG], runs[_FRESH])
@@ -154,25 +148,27 @@ class Backlog:
         records = int(1_000_000 * self._scale)
 
         def once(topic: str) -> float:
-            if topic == _FRESH:
-                create_topic(self._servers, topic, 1)
-            try:
-                return records / produce(self._servers, topic, records, [_MESSAGE], _FULL_BATCHES, 0)
-            finally:
-                if topic == _FRESH:
-                    delete_topic(self._servers, topic)
+            return records / produce(self._servers, topic, records, [_MESSAGE], _FULL_BATCHES, 0)
 
         runs = self._in_turns(self._rounds, once)
         return at_least("producer", "producer, with the backlog", "messages/s", 0.95, runs[_BACKLOG], runs[_FRESH])
 
     def _in_turns(self, rounds: int, once: Callable[[str], float]) -> dict[str, list[float]]:
+        """What `once` finds with the topic with the backlog, and with one made for each turn; the first turn of both does not count."""
         runs: dict[str, list[float]] = {_BACKLOG: [], _FRESH: []}
         for turn in range(-1, rounds):
             for topic in (_BACKLOG, _FRESH) if turn % 2 else (_FRESH, _BACKLOG):
-                figure = once(topic)
+                figure = once(topic) if topic == _BACKLOG else self._with_fresh(once)
                 if turn >= 0:
                     runs[topic].append(figure)
         return runs
+
+    def _with_fresh(self, once: Callable[[str], float]) -> float:
+        create_topic(self._servers, _FRESH, 1)
+        try:
+            return once(_FRESH)
+        finally:
+            delete_topic(self._servers, _FRESH)
 
     def _beginning(self, most_bytes: int) -> tuple[list[Path], int]:
         """The first whole segments, and how many records they have."""
