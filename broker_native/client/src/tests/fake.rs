@@ -70,13 +70,13 @@ impl FakeBroker {
         Self { port, ended }
     }
 
-    /// Settings of a client of this broker that gives up after half a second.
+    /// Settings of a client of this broker that gives up after twenty seconds: a machine may be busy.
     pub fn settings(&self, given: &[(&str, &str)]) -> Settings {
         let address = format!("127.0.0.1:{}", self.port);
         let base = [
             ("bootstrap.servers", address.as_str()),
             ("retry.backoff.ms", "1"),
-            ("default.api.timeout.ms", "500"),
+            ("default.api.timeout.ms", "20000"),
             ("fetch.max.wait.ms", "1"),
         ];
         Settings::new(base.iter().chain(given).copied()).unwrap()

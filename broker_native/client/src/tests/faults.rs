@@ -175,7 +175,7 @@ fn silence_before_the_end_of_what_is_visible_is_an_error_and_no_gap() {
         let records = if offset < 4 { batch(0, 4) } else { vec![] };
         asked.answer(&fetched(records, ErrorCode::None))
     });
-    let error = read(&broker, 0, 50, &[]).unwrap_err();
+    let error = read(&broker, 0, 50, &[SOON]).unwrap_err();
     assert_eq!(error.kind, kind::TIMED_OUT);
     assert!(error.message.contains("gave no batch from offset 4 on"), "{}", error.message);
     let range = LimitedRange {
@@ -218,11 +218,15 @@ fn a_broker_that_answers_at_once_without_anything_is_not_asked_without_a_pause()
             asked.answer(&fetched(records.clone(), ErrorCode::None))
         });
         // Half a second, with pauses of 50 ms, and as many looks at what is stored.
-        assert_fails(&broker, kind::TIMED_OUT, &[("retry.backoff.ms", "50"), ("retry.backoff.max.ms", "50")]);
+        let given = [SOON, ("retry.backoff.ms", "50"), ("retry.backoff.max.ms", "50")];
+        assert_fails(&broker, kind::TIMED_OUT, &given);
     }
     let fetches = fetches.load(Ordering::SeqCst);
     assert!(fetches < 60, "{fetches} fetches");
 }
+
+/// Of a client that is to give up what a broker never does.
+const SOON: (&str, &str) = ("default.api.timeout.ms", "500");
 
 fn assert_fails(broker: &FakeBroker, kind: &str, given: &[(&str, &str)]) -> ClientError {
     let error = read(broker, 0, 10, given).unwrap_err();
@@ -296,7 +300,7 @@ fn a_connection_that_breaks_is_opened_again() {
 #[test]
 fn a_broker_that_always_hangs_up_ends_in_unreachable_with_the_time_it_took() {
     let broker = leader(|_, _| None);
-    let error = assert_fails(&broker, "UNREACHABLE", &[]);
+    let error = assert_fails(&broker, "UNREACHABLE", &[SOON]);
     let port = broker.port.to_string();
     assert!(error.message.contains("could not read partition t-0 within"), "{}", error.message);
     assert!(error.message.contains(&port), "{}", error.message);
@@ -305,10 +309,12 @@ fn a_broker_that_always_hangs_up_ends_in_unreachable_with_the_time_it_took() {
 #[test]
 fn a_broker_that_falls_silent_ends_in_a_timeout() {
     let broker = leader(|_, _| Some(Vec::new()));
+    // Each attempt connects anew, for which it has the time of a request, too.
+    let given = [("default.api.timeout.ms", "2500"), ("request.timeout.ms", "2000")];
     let started = Instant::now();
-    let error = assert_fails(&broker, "TIMED_OUT", &[("request.timeout.ms", "100")]);
+    let error = assert_fails(&broker, "TIMED_OUT", &given);
     assert!(error.message.contains("request.timeout.ms"), "{}", error.message);
-    assert!(started.elapsed() < Duration::from_secs(10));
+    assert!(started.elapsed() < Duration::from_secs(20));
 }
 
 #[test]
@@ -372,7 +378,7 @@ fn an_answer_to_another_request_is_refused() {
         let header = &asked.header;
         Some(frame(&fetched(vec![], ErrorCode::None), header.api_version, header.correlation_id + 1))
     });
-    let error = assert_fails(&broker, "IO", &[]);
+    let error = assert_fails(&broker, "IO", &[SOON]);
     assert!(error.message.contains("belongs to another request"), "{}", error.message);
 }
 

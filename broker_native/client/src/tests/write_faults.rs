@@ -142,9 +142,9 @@ fn a_final_refusal_names_partition_and_cause() {
 #[test]
 fn retries_end_with_the_delivery_timeout_and_the_last_cause() {
     let (broker, _) = broker(|_, _| Some(ErrorCode::NotLeaderOrFollower));
-    let error = write(&broker, 1, &[("delivery.timeout.ms", "200")]).unwrap_err();
+    let error = write(&broker, 1, &[("delivery.timeout.ms", "2000")]).unwrap_err();
     assert_eq!(error.kind, "NOT_LEADER_OR_FOLLOWER");
-    assert!(error.message.contains("delivery.timeout.ms (0.2 s)"), "{}", error.message);
+    assert!(error.message.contains("delivery.timeout.ms (2 s)"), "{}", error.message);
 }
 
 #[test]
