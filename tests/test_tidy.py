@@ -3,7 +3,7 @@
 Cargo holds the arrows between the native crates; the map in ARCHITECTURE.md is compared with them, so that the two cannot drift apart.
 Inside a crate nothing but these tests holds them: no files use each other in a circle, and where the map of a `lib.rs` says what a module
 uses, that is so.
-The arrows of the Python rooms are import-linter contracts in pyproject.toml.
+The arrows between the Python rooms are import-linter contracts in pyproject.toml; inside a room files import each other in no circle, either.
 """
 
 import ast
@@ -13,6 +13,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import grimp
 import pytest
 
 from tests.harness import order, rust_modules
@@ -170,6 +171,17 @@ def test_no_files_of_a_crate_use_each_other_in_a_circle() -> None:
             raise AssertionError(
                 f"files of {crate} use each other in a circle; what two of them need is for a file of its own:\n{text}"
             )
+
+
+def test_no_python_files_import_each_other_in_a_circle() -> None:
+    graph = grimp.build_graph("pylog_spark", cache_dir=None)
+    # `pylog_spark/__init__.py` hands on what users call, when they ask for it.
+    files = graph.modules - {"pylog_spark"}
+    arrows = {file: dict.fromkeys(graph.find_modules_directly_imported_by(file)) for file in files}
+    assert len(arrows) > 200
+    assert rust_modules.circles(arrows) == [], (
+        "files import each other in a circle, if only for types or when a function is called; what two of them need is for a file of its own"
+    )
 
 
 def test_no_modules_at_the_root_of_a_crate_use_each_other_in_a_circle() -> None:

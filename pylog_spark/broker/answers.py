@@ -1,7 +1,14 @@
-"""The error of an answer, or of one of its items."""
+"""What the handlers of requests have in common: their form, and the error of an answer or of one of its items."""
 
-from pylog_spark.broker.messages import Error
+from collections.abc import Callable
+from typing import Any
+
+from pylog_spark.broker.messages import Answer, Error
+from pylog_spark.broker.registry import TopicRegistry
 from pylog_spark.cluster.errors import ErrorCode, Refusal
+
+#: Handles the requests of one kind. Each handler names its own types; the table of them is looked up by the kind that came with the JSON.
+Handler = Callable[[TopicRegistry, Any], Answer]
 
 
 def error_of(outcome: object) -> Error:

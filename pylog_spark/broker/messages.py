@@ -7,18 +7,14 @@ makes the requests and turns the answers into bytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypedDict
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypedDict
 
 if TYPE_CHECKING:
     from typing_extensions import NotRequired
 
-    from pylog_spark.broker.registry import TopicRegistry
-
 #: An answer of any kind.
 Answer = Mapping[str, object]
-#: Handles the requests of one kind. Each handler names its own types; the table of them is looked up by the kind that came with the JSON.
-Handler = Callable[["TopicRegistry", Any], Answer]
 
 
 class Error(TypedDict):

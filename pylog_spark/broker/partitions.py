@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from pylog_spark.broker import messages
+from pylog_spark.broker.answers import Handler
 from pylog_spark.broker.registry import CONFLICT, CONFLICTS_MAX, TopicRegistry
 from pylog_spark.cluster import documents, isr
 from pylog_spark.cluster.errors import ErrorCode, Refusal
@@ -108,7 +109,7 @@ def allocate_producer_ids(
         return {"first": first, "count": PRODUCER_ID_BLOCK}
 
 
-HANDLERS: dict[str, messages.Handler] = {
+HANDLERS: dict[str, Handler] = {
     "alter_partition": alter_partition,
     "allocate_producer_ids": allocate_producer_ids,
 }

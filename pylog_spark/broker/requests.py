@@ -21,7 +21,7 @@ from pylog_spark.broker import (
     security_requests,
     unregister,
 )
-from pylog_spark.broker.answers import error_of
+from pylog_spark.broker.answers import Handler, error_of
 from pylog_spark.broker.config import BROKER
 from pylog_spark.broker.logger_requests import RESOURCE_BROKER_LOGGER
 from pylog_spark.broker.registry import (
@@ -220,7 +220,7 @@ def alter_configs(registry: TopicRegistry, request: messages.AlterConfigsRequest
     return _altered(request, lambda resource: _alter(registry, resource, decide, request["validate_only"]))
 
 
-HANDLERS: dict[str, messages.Handler] = {
+HANDLERS: dict[str, Handler] = {
     "create_topics": create_topics,
     "auto_create_topics": auto_create_topics,
     "delete_topics": delete_topics,

@@ -9,7 +9,7 @@ from enum import IntEnum
 from typing import Any, TypeVar
 
 from pylog_spark.broker import messages, security_messages
-from pylog_spark.broker.answers import error_of
+from pylog_spark.broker.answers import Handler, error_of
 from pylog_spark.broker.registry import CONFLICTS_MAX, TopicRegistry, log
 from pylog_spark.broker.security import CONFLICT, limits
 from pylog_spark.cluster.errors import Refusal
@@ -252,7 +252,7 @@ def _entity_data(entity: Iterable[tuple[str, str | None]]) -> list[security_mess
     return [{"entity_type": kind, "entity_name": name} for kind, name in entity]
 
 
-HANDLERS: dict[str, messages.Handler] = {
+HANDLERS: dict[str, Handler] = {
     "alter_user_scram_credentials": alter_user_scram_credentials,
     "describe_user_scram_credentials": describe_user_scram_credentials,
     "create_acls": create_acls,

@@ -16,7 +16,8 @@ from typing import Any, TypeVar
 
 from pylog_spark.registry.model import Schema
 from pylog_spark.registry.refusals import too_much
-from pylog_spark.registry.schemas import ParsedSchema, Referred, SchemaError, joined, not_comparable, parsed
+from pylog_spark.registry.schemas import ParsedSchema, Referred, SchemaError, joined, not_comparable
+from pylog_spark.registry.schemas.parsing import parsed
 
 #: How many schemas and comparisons are kept, and how many characters of schemas they may have come from.
 KEPT_MAX = 10_000

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pylog_spark.errors import PylogError
-from pylog_spark.registry.schemas import SchemaError
-from pylog_spark.registry.schemas import avro as schemas
+from pylog_spark.registry.schemas import SchemaError, avro_types
+from pylog_spark.registry.schemas.avro import parse
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType
@@ -21,7 +21,7 @@ _LONGEST_DECIMAL = 38
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def read(text: str, referred: Sequence[str] = (), option: str = "valueSchema") -> schemas.Type:
+def read(text: str, referred: Sequence[str] = (), option: str = "valueSchema") -> avro_types.Type:
     """Read a schema.
 
     Parameters
@@ -39,12 +39,12 @@ def read(text: str, referred: Sequence[str] = (), option: str = "valueSchema") -
         It is none.
     """
     try:
-        return schemas.parse(text, referred).root
+        return parse(text, referred).root
     except SchemaError as error:
         raise PylogError("PYLOG_INVALID_OPTION", f"The Avro schema of {option} cannot be used: {error}") from None
 
 
-def spark_type(kind: schemas.Type) -> DataType:
+def spark_type(kind: avro_types.Type) -> DataType:
     """Give Spark's type of an Avro type. All of its parts may be null, as records can say anything.
 
     Raises
@@ -59,7 +59,7 @@ class _Converter:
     def __init__(self) -> None:
         self._left = TYPES_MAX
 
-    def type_of(self, kind: schemas.Type, around: tuple[schemas.Type, ...]) -> DataType:
+    def type_of(self, kind: avro_types.Type, around: tuple[avro_types.Type, ...]) -> DataType:
         from pyspark.sql import types
 
         self._left -= 1
@@ -68,20 +68,20 @@ class _Converter:
                 "PYLOG_INVALID_SCHEMA",
                 f"The Avro type {kind.full_name} holds itself, or more types than columns can have; name the columns that you need by .schema().",
             )
-        if kind.kind == schemas.RECORD:
+        if kind.kind == avro_types.RECORD:
             inner = (*around, kind)
             return types.StructType(
                 [types.StructField(each.name, self.type_of(each.type, inner)) for each in kind.fields]
             )
-        if kind.kind == schemas.ARRAY:
+        if kind.kind == avro_types.ARRAY:
             return types.ArrayType(self.type_of(kind.parts[0], around))
-        if kind.kind == schemas.MAP:
+        if kind.kind == avro_types.MAP:
             return types.MapType(types.StringType(), self.type_of(kind.parts[0], around))
-        if kind.kind == schemas.UNION:
+        if kind.kind == avro_types.UNION:
             return self._union(kind, around)
         return _scalar(kind)
 
-    def _union(self, kind: schemas.Type, around: tuple[schemas.Type, ...]) -> DataType:
+    def _union(self, kind: avro_types.Type, around: tuple[avro_types.Type, ...]) -> DataType:
         from pyspark.sql import types
 
         branches = [each for each in kind.parts if each.kind != "null"]
@@ -99,7 +99,7 @@ class _Converter:
         )
 
 
-def _scalar(kind: schemas.Type) -> DataType:
+def _scalar(kind: avro_types.Type) -> DataType:
     from pyspark.sql import types
 
     logical = kind.others.get("logicalType")
@@ -110,7 +110,7 @@ def _scalar(kind: schemas.Type) -> DataType:
         "float": types.FloatType(),
         "double": types.DoubleType(),
         "string": types.StringType(),
-        schemas.ENUM: types.StringType(),
+        avro_types.ENUM: types.StringType(),
     }
     if kind.kind == "long":
         if logical in ("timestamp-millis", "timestamp-micros"):
@@ -118,18 +118,18 @@ def _scalar(kind: schemas.Type) -> DataType:
         if logical in ("local-timestamp-millis", "local-timestamp-micros"):
             return types.TimestampNTZType()
         return types.LongType()
-    if kind.kind in ("bytes", schemas.FIXED):
+    if kind.kind in ("bytes", avro_types.FIXED):
         return _decimal(kind) if logical == "decimal" else types.BinaryType()
     return scalars[kind.kind]
 
 
-def _decimal(kind: schemas.Type) -> DataType:
+def _decimal(kind: avro_types.Type) -> DataType:
     from pyspark.sql import types
 
     precision: Any = kind.others.get("precision")
     scale: Any = kind.others.get("scale", 0)
     is_one = _is_whole(precision) and _is_whole(scale) and precision > 0 and 0 <= scale <= precision
-    if is_one and kind.kind == schemas.FIXED:
+    if is_one and kind.kind == avro_types.FIXED:
         # The digits that fit a number of so many bytes.
         is_one = precision <= math.floor(math.log10(2) * (8 * kind.size - 1))
     if not is_one or precision > _LONGEST_DECIMAL:

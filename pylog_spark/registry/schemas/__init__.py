@@ -1,4 +1,4 @@
-"""Schemas of each type, read and compared: `parsed` and `differences` are the way in.
+"""Schemas of each type, read and compared: `parsing` is the way in, `ParsedSchema` what comes of it.
 
 Each type has a file; what it cannot read or judge it refuses with a sentence, and never calls compatible. Both take long for large schemas and
 depend on nothing but their arguments: `judged` keeps what they found.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from pylog_spark.registry.model import AVRO, JSON, PROTOBUF, Schema
+from pylog_spark.registry.model import AVRO, JSON, PROTOBUF
 
 #: The types of which schemas are taken, in the order of Confluent's answer.
 SERVED = (JSON, PROTOBUF, AVRO)
@@ -37,21 +37,6 @@ class ParsedSchema(Protocol):
     def reads(self, writer: ParsedSchema) -> list[str]:
         """Give why records that were written with `writer` cannot all be read with this schema; empty when they can. Both have the
         same type."""
-
-
-def parsed(schema: Schema, referred: Referred) -> ParsedSchema:
-    """Read a schema. Raises `SchemaError`: it is none."""
-    if schema.schema_type == AVRO:
-        from pylog_spark.registry.schemas.avro import parse
-
-        return parse(schema.text, [text for _, text in referred])
-    if schema.schema_type == JSON:
-        from pylog_spark.registry.schemas.json_schema import parse_json
-
-        return parse_json(schema.text, referred)
-    from pylog_spark.registry.schemas.protobuf import parse_protobuf
-
-    return parse_protobuf(schema.text, referred)
 
 
 def not_comparable(reader: ParsedSchema, writer: ParsedSchema) -> str | None:

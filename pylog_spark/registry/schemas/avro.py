@@ -8,13 +8,23 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from pylog_spark.registry.schemas import DEPTH_MAX, ParsedSchema, SchemaError
+from pylog_spark.registry.schemas.avro_rules import why_not
+from pylog_spark.registry.schemas.avro_types import (
+    ARRAY,
+    ENUM,
+    FIXED,
+    MAP,
+    NOTHING,
+    PRIMITIVES,
+    RECORD,
+    UNION,
+    Field,
+    Type,
+)
 
-PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
-RECORD, ENUM, FIXED, ARRAY, MAP, UNION = "record", "enum", "fixed", "array", "map", "union"
 _NAMED = (RECORD, "error", ENUM, FIXED)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ORDERS = ("ascending", "descending", "ignore")
@@ -29,50 +39,6 @@ _OWN = {
     "field": ("name", "type", "doc", "default", "order", "aliases"),
 }
 _INT_MAX, _LONG_MAX = 2**31, 2**63
-
-
-class _Nothing:
-    """No default; null may be one."""
-
-
-NOTHING = _Nothing()
-
-
-@dataclass(eq=False, slots=True)
-class Field:
-    """A field of a record."""
-
-    name: str
-    type: Type
-    aliases: tuple[str, ...]
-    default: object
-    doc: str | None
-    order: str
-    others: dict[str, Any]
-
-
-@dataclass(eq=False, slots=True)
-class Type:
-    """A type. Named ones have `name` and `space`; which of the other attributes count depends on `kind`."""
-
-    kind: str
-    name: str = ""
-    space: str = ""
-    aliases: tuple[str, ...] = ()
-    given_aliases: tuple[str, ...] = ()
-    doc: str | None = None
-    is_error: bool = False
-    fields: list[Field] = field(default_factory=list)
-    symbols: tuple[str, ...] = ()
-    default: object = NOTHING
-    size: int = 0
-    parts: tuple[Type, ...] = ()
-    others: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def full_name(self) -> str:
-        """The name with its namespace; of a type without a name, its kind."""
-        return f"{self.space}.{self.name}" if self.space else self.name or self.kind
 
 
 class AvroSchema:
@@ -95,8 +61,6 @@ class AvroSchema:
 
     def reads(self, writer: ParsedSchema) -> list[str]:
         """See `ParsedSchema`."""
-        from pylog_spark.registry.schemas.avro_rules import why_not
-
         assert isinstance(writer, AvroSchema)
         return why_not(self.root, writer.root)
 

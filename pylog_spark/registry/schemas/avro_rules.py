@@ -7,7 +7,7 @@ types are not compared.
 
 from __future__ import annotations
 
-from pylog_spark.registry.schemas.avro import ARRAY, ENUM, FIXED, MAP, NOTHING, RECORD, UNION, Field, Type
+from pylog_spark.registry.schemas.avro_types import ARRAY, ENUM, FIXED, MAP, NOTHING, RECORD, UNION, Field, Type
 
 # What else a reader's type takes.
 _GROWS = {

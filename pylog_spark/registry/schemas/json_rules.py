@@ -12,7 +12,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from pylog_spark.registry.schemas.json_schema import (
+from pylog_spark.registry.schemas.json_nodes import (
     ALL,
     ANY,
     ARRAY,

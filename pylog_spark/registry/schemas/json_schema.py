@@ -8,11 +8,28 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, field
 from typing import Any, NoReturn
 from urllib.parse import urljoin
 
 from pylog_spark.registry.schemas import DEPTH_MAX, ParsedSchema, Referred, SchemaError
+from pylog_spark.registry.schemas.json_nodes import (
+    ALL,
+    ANY,
+    ARRAY,
+    CONST,
+    ENUM,
+    FALSE,
+    IF,
+    NOT,
+    NUMBER,
+    OBJECT,
+    ONE,
+    REF,
+    STRING,
+    TRUE,
+    Node,
+)
+from pylog_spark.registry.schemas.json_rules import why_not
 
 #: How many values a schema may have, those of lists and objects included, and how many one list may.
 VALUES_MAX = 10_000
@@ -20,9 +37,6 @@ LIST_MAX = 2_000
 #: How many values a list may have that are not all texts: those of `enum` are compared with each other.
 MIXED_LIST_MAX = 200
 
-TRUE, FALSE, REF = "true", "false", "$ref"
-STRING, NUMBER, BOOLEAN, NULL, OBJECT, ARRAY = "string", "number", "boolean", "null", "object", "array"
-CONST, ENUM, NOT, IF, ALL, ANY, ONE = "const", "enum", "not", "if", "allOf", "anyOf", "oneOf"
 # The keywords that say something of one kind of value.
 _KEYWORDS = {
     STRING: {"maxLength", "minLength", "pattern"},
@@ -44,31 +58,6 @@ _ALONE = ("draft-04/schema", "draft-06/schema", "draft-07/schema")
 _DYNAMIC = ("$dynamicRef", "$recursiveRef")
 
 
-@dataclass(eq=False, slots=True)
-class Node:
-    """What a schema says, or one part of it.
-
-    Attributes
-    ----------
-    kind : str
-        One of the words above; `TRUE` allows everything, `FALSE` nothing.
-    given : mapping
-        The schema that it is a part of, for keywords with plain values.
-    type : str or None
-        The type that a value must have; None: it may have any, and this node says something of one of them.
-    parts : list of Node
-        Of a combination; of `REF` what it refers to.
-    named : mapping
-        Other schemas in it: a node, or nodes by name or in order, by their keyword.
-    """
-
-    kind: str
-    given: dict[str, Any]
-    type: str | None = None
-    parts: list[Node] = field(default_factory=list)
-    named: dict[str, Any] = field(default_factory=dict)
-
-
 class JsonSchema:
     """A JSON Schema that was read."""
 
@@ -85,8 +74,6 @@ class JsonSchema:
 
     def reads(self, writer: ParsedSchema) -> list[str]:
         """See `ParsedSchema`."""
-        from pylog_spark.registry.schemas.json_rules import why_not
-
         assert isinstance(writer, JsonSchema)
         return why_not(self.root, writer.root)
 

@@ -12,6 +12,8 @@ import re
 from typing import Any
 
 from pylog_spark.registry.schemas import ParsedSchema, Referred, SchemaError
+from pylog_spark.registry.schemas.protobuf_rules import why_not
+from pylog_spark.registry.schemas.protobuf_text import written
 
 #: The longest text.
 TEXT_CHARS_MAX = 256 << 10
@@ -43,8 +45,6 @@ class ProtobufSchema:
 
     def text(self, normalize: bool) -> str:
         """See `ParsedSchema`. A descriptor is always written as `normalize` has it: without comments and custom options."""
-        from pylog_spark.registry.schemas.protobuf_text import written
-
         if normalize or self._text is None:
             return written(self.file)
         return "\n".join(line.rstrip() for line in self._text.strip().splitlines()) + "\n"
@@ -55,8 +55,6 @@ class ProtobufSchema:
 
     def reads(self, writer: ParsedSchema) -> list[str]:
         """See `ParsedSchema`."""
-        from pylog_spark.registry.schemas.protobuf_rules import why_not
-
         assert isinstance(writer, ProtobufSchema)
         return why_not(self, writer)
 

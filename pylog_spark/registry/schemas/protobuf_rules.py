@@ -7,12 +7,9 @@ Names of fields and constants of enums do not matter, since they are not written
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from pylog_spark.registry.schemas.protobuf_text import map_entries, scalar
-
-if TYPE_CHECKING:
-    from pylog_spark.registry.schemas.protobuf import ProtobufSchema
 
 _NUMBER = "number"
 # What is encoded alike.
@@ -28,6 +25,13 @@ _ENCODING = {
 _MAP, _MESSAGE, _GROUP = "map", "message", "group"
 
 
+class Described(Protocol):
+    """A schema: the descriptor of its file and of all that it imports, as JSON."""
+
+    file: dict[str, Any]
+    imported: list[dict[str, Any]]
+
+
 class _Named(NamedTuple):
     """A message: where it is defined, and under which name there."""
 
@@ -37,7 +41,7 @@ class _Named(NamedTuple):
     message: dict[str, Any]
 
 
-def why_not(reader: ProtobufSchema, writer: ProtobufSchema) -> list[str]:
+def why_not(reader: Described, writer: Described) -> list[str]:
     """Give why not all records of `writer` can be read with `reader`; empty when they can."""
     if reader.file.get("package") != writer.file.get("package"):
         return [f"/: the package {writer.file.get('package', '')!r} is now {reader.file.get('package', '')!r}"]
@@ -148,7 +152,7 @@ class _Comparison:
             self._message(new, old, where)
 
 
-def _types(schema: ProtobufSchema) -> dict[str, _Named]:
+def _types(schema: Described) -> dict[str, _Named]:
     """Every message by its full name."""
     found: dict[str, _Named] = {}
     for index, file in enumerate((schema.file, *schema.imported)):
