@@ -31,6 +31,7 @@ __all__ = [
     "open_log",
     "pattern_matches",
     "protobuf_fields",
+    "protobuf_file",
     "set_log_levels",
     "settings",
     "throwaway_certificates",
@@ -91,21 +92,26 @@ def encode(
     value_message: tuple[bytes, str, bool] | None = None,
 ) -> _Batch:
     """`batch` with its columns "key" and "value" as the bytes of records in these formats (those of `TypedRead`); the other columns, and
-    one without a format, stay. JSON and "protobuf" are made of a struct, "avro" of what its schema (as in `TypedRead`) takes; with an id, it begins with that."""
+    one without a format, stay. JSON and "protobuf" are made of a struct, "avro" of what its schema (as in `TypedRead`) takes; with an id, "avro" and "protobuf" begin with
+    that and what follows it in a registry's serializers."""
 
 def protobuf_fields(descriptors: bytes, name: str) -> str:
     """The fields of the message `name` of a ``FileDescriptorSet`` as DDL, with the types of Spark's `from_protobuf`."""
 
+def protobuf_file(descriptors: bytes, name: str) -> tuple[bytes, list[str]]:
+    """The ``FileDescriptorProto`` of a ``FileDescriptorSet`` that has the message `name`, and the names of the files that it imports."""
+
 def murmur2(data: bytes) -> int:
     """Kafka's murmur2 hash of `data` as a signed 32-bit int (org.apache.kafka.common.utils.Utils.murmur2)."""
 
-def compile_protobuf(name: str, files: Mapping[str, str | bytes]) -> tuple[bytes, list[str]]:
-    """Read the Protobuf file `name` and what it imports: of `files`, each a text or an encoded ``FileDescriptorProto``, or one of Google's own.
+def compile_protobuf(name: str, files: Mapping[str, str]) -> tuple[bytes, list[str], bytes, bool]:
+    """Read the Protobuf file `name` and what it imports: of `files`, each a text or a ``FileDescriptorProto`` in Base64, or one of Google's own.
 
     Returns
     -------
-    (bytes, list of str)
-        The file's descriptor; as JSON that one and then those of all imports.
+    (bytes, list of str, bytes, bool)
+        The file's descriptor; as JSON that one and then those of all imports; all of them as a ``FileDescriptorSet``; whether the file is a
+        text.
 
     Raises
     ------
@@ -386,8 +392,8 @@ class TypedRead:
     one is not known, `missing_writers` says which, and a new reader reads on once each was given to `add_writer`. Without a schema to be read
     as, the columns are taken from each writer's by their names.
 
-    `key_message` and `value_message` are what "protobuf" is: a ``FileDescriptorSet``, the name of a message in it, and whether the id of a schema
-    registry and the message's place in its schema stand before each.
+    `key_message` and `value_message` are what "protobuf" is: a ``FileDescriptorSet``, the name of a message in it, and whether an id that is not
+    looked up and the message's place in that set stand before each; with `registered` it is looked up, for the message's place in its schema.
     """
 
     def __new__(

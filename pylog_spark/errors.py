@@ -180,6 +180,9 @@ class NativeModule(Protocol):
     def protobuf_fields(self, descriptors: bytes, name: str) -> str:
         """The fields of a message of Protobuf as DDL."""
 
+    def protobuf_file(self, descriptors: bytes, name: str) -> tuple[bytes, list[str]]:
+        """The file of a message of Protobuf, encoded, and the names of its imports."""
+
     def murmur2(self, data: bytes) -> int:
         """Kafka's hash of a key."""
 

@@ -157,7 +157,7 @@ OPTIONS: tuple[Option, ...] = (
         "name",
         texts.nonempty,
         ALL,
-        "The message that values are, with `protobuf`: its full name, or the last part of it where only one message has that.",
+        "The message that values are, with `protobuf`: its full name, or the last part of it where only one message has that. By `valueSubject`, default: the first message of the schema.",
     ),
     Option("keyMessage", "name", texts.nonempty, ALL, "The message that keys are, as in `valueMessage`."),
     Option(
@@ -165,7 +165,7 @@ OPTIONS: tuple[Option, ...] = (
         "boolean",
         texts.boolean,
         READ,
-        "Whether messages of `protobuf` begin as Confluent's serializers write them: with the id of a schema and the message's place in it. The id is not looked up. A record that is another message does not parse.",
+        "Whether messages of `protobuf` begin as Confluent's serializers write them: with the id of a schema and the message's place in it. The id is not looked up, for which `schema.registry.url` is there instead. A record that is another message does not parse.",
         "false",
     ),
     Option(
@@ -173,7 +173,7 @@ OPTIONS: tuple[Option, ...] = (
         "text",
         texts.nonempty,
         ALL,
-        "The subject of the schema registry whose newest schema takes the place of `valueSchema`, with `avro`. In a write with `valueSchema`: the subject under which that is registered; default: the topic's name and `-value`.",
+        "The subject of the schema registry whose newest schema takes the place of `valueSchema`, with `avro` and `protobuf`. In a write with `valueSchema`: the subject under which that is registered; default: the topic's name and `-value`.",
     ),
     Option("keySubject", "text", texts.nonempty, ALL, "The same of keys; default: the topic's name and `-key`."),
     Option(
@@ -181,7 +181,7 @@ OPTIONS: tuple[Option, ...] = (
         "http://host:port,...",
         texts.nonempty,
         ALL,
-        "Where the schema registry is with whose ids keys and values of `avro` begin, in Confluent's way ([typed columns](typed.md#schemas-of-a-registry)). Without it they are datums alone. Any other `schema.registry.<name>` is a setting of its client, under Confluent's name.",
+        "Where the schema registry is with whose ids keys and values of `avro` and `protobuf` begin, in Confluent's way ([typed columns](typed.md#schemas-of-a-registry)). Without it they are datums and messages alone. Any other `schema.registry.<name>` is a setting of its client, under Confluent's name.",
     ),
     Option(
         "recordPrefix",

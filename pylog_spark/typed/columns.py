@@ -193,7 +193,7 @@ def typed_columns(schema: StructType, formats: Formats) -> TypedColumns:
             f"The columns are fields of the value, or one of them ({formats.prefix}value) is all of it: name only one or the others.",
         )
     columns = TypedColumns(schema.json(), sources, formats)
-    if any(form in REGISTERED for form in (formats.key, formats.value)):
+    if AVRO in (formats.key, formats.value):
         _check_schemas(columns)
     elif PROTOBUF in (formats.key, formats.value):
         with translated(invalid):
@@ -208,7 +208,7 @@ def _check_schemas(columns: TypedColumns) -> None:
         (forms.key, forms.key_document, "keySchema", "keyFormat"),
         (forms.value, forms.value_document, "valueSchema", "valueFormat"),
     ):
-        if form in REGISTERED and document is None and forms.registry is None:
+        if form == AVRO and document is None and forms.registry is None:
             raise PylogError(
                 "PYLOG_INVALID_OPTION",
                 f"{of}={form} needs the schema that wrote the records: give it by the option {option}, or where the ids of schemas that "

@@ -28,7 +28,7 @@ PROTOBUF = "protobuf"
 #: Formats whose values have fields: the fields of a value are columns, those of a key are parts of one column.
 WITH_FIELDS = ("json", AVRO, PROTOBUF)
 #: Formats whose keys and values may begin with the id of a registered schema, and its type in the registry.
-REGISTERED = {AVRO: "AVRO"}
+REGISTERED = {AVRO: "AVRO", PROTOBUF: "PROTOBUF"}
 FORMATS = (*WITH_FIELDS, *PLAIN)
 #: Spark's type of a format's column means the format, too.
 _SYNONYMS = {"int": "integer", "bigint": "long", "smallint": "short"}
@@ -69,7 +69,7 @@ class Message:
     name : str
         The message's name there.
     is_prefixed : bool
-        Whether the id of a schema registry and the message's place in its schema stand before each.
+        Whether an id and the message's place stand before each, though no registry is asked what the id means.
     """
 
     descriptors: bytes
@@ -97,9 +97,11 @@ class Formats:
     registry : Registry or None
         Where the schemas are with whose ids keys and values begin.
     key_document, value_document : tuple or None
-        The schema that is read as or written with, once it is known (`resolved`).
+        With avro the schema that is read as or written with, once it is known (`resolved`).
     key_message, value_message : Message or None
-        The message, with protobuf.
+        With protobuf the message, once it is known (`resolved`).
+    key_message_name, value_message_name : str or None
+        Its name, where the options give it.
     prefix : str
         What the names of a record's own columns begin with.
     mode : str
@@ -119,6 +121,8 @@ class Formats:
     mode: str = PERMISSIVE
     key_message: Message | None = None
     value_message: Message | None = None
+    key_message_name: str | None = None
+    value_message_name: str | None = None
 
     @property
     def are_given(self) -> bool:
@@ -137,18 +141,51 @@ class Formats:
             self,
             key_document=self._document(self.key, self.key_schema, self.key_subject),
             value_document=self._document(self.value, self.value_schema, self.value_subject),
+            key_message=self.key_message or self._message(self.key, self.key_subject, self.key_message_name),
+            value_message=self.value_message or self._message(self.value, self.value_subject, self.value_message_name),
         )
 
+    def newest(self, form: str, subject: str) -> tuple[int, Document]:
+        """Give the id and the newest schema of a subject, which must be of the type of `form`. Raises `PylogError`."""
+        assert self.registry is not None
+        number, document = self.registry.schemas().latest(subject)
+        check_type(document, REGISTERED[form], subject)
+        return number, document
+
     def _document(self, form: str, text: str | None, subject: str | None) -> Document | None:
-        if form not in REGISTERED:
+        if form != AVRO:
             return None
         if text is not None:
             return REGISTERED[form], text, []
-        if subject is None or self.registry is None:
+        return self.newest(form, subject)[1] if subject is not None else None
+
+    def _message(self, form: str, subject: str | None, name: str | None) -> Message | None:
+        if form != PROTOBUF or subject is None:
             return None
-        _, document = self.registry.schemas().latest(subject)
-        check_type(document, REGISTERED[form], subject)
-        return document
+        return registered_message(self.newest(form, subject)[1], subject, name)
+
+
+def registered_message(document: Document, subject: str, name: str | None) -> Message:
+    """Give a message of a schema of Protobuf: the one of this name, or its first one.
+
+    Raises
+    ------
+    PylogError
+        The schema cannot be compiled, or has no message.
+    """
+    from pylog_spark.registry.schemas import SchemaError
+    from pylog_spark.registry.schemas.protobuf import parse_protobuf
+
+    try:
+        schema = parse_protobuf(document[1], tuple(document[2]))
+    except SchemaError as error:
+        raise PylogError(
+            "PYLOG_INVALID_SCHEMA", f"The newest schema of the subject {subject} cannot be used: {error.args[0]}"
+        ) from None
+    name = name or schema.first_message
+    if name is None:
+        raise PylogError("PYLOG_INVALID_SCHEMA", f"The newest schema of the subject {subject} has no message.")
+    return Message(schema.descriptors, name)
 
 
 def one_format(text: str) -> str:
@@ -241,6 +278,11 @@ def formats(values: Mapping[str, Any], registry: Registry | None) -> Formats:
             "PYLOG_INVALID_OPTION",
             "The option schemaIdPrefix has no meaning without valueFormat or keyFormat=protobuf; leave it out.",
         )
+    if values["schemaIdPrefix"] and registry is not None:
+        raise PylogError(
+            "PYLOG_INVALID_OPTION",
+            "The option schemaIdPrefix is for ids that are not looked up, and with schema.registry.url they are; leave one of them out.",
+        )
     return Formats(
         key=key,
         value=value,
@@ -253,6 +295,8 @@ def formats(values: Mapping[str, Any], registry: Registry | None) -> Formats:
         mode=values["mode"] or PERMISSIVE,
         key_message=_message("key", key, values),
         value_message=_message("value", value, values),
+        key_message_name=values["keyMessage"],
+        value_message_name=values["valueMessage"],
     )
 
 
@@ -270,11 +314,13 @@ def _message(part: str, form: str, values: Mapping[str, Any]) -> Message | None:
                 f"The option {part}Message has no meaning without {part}Format=protobuf; leave it out.",
             )
         return None
+    if schema is None and values[f"{part}Subject"] is not None:
+        return None
     if schema is None or name is None:
         raise PylogError(
             "PYLOG_INVALID_OPTION",
             f"{part}Format=protobuf needs {part}Schema=@file with the descriptors (protoc --include_imports --descriptor_set_out) and "
-            f"{part}Message, the name of the message.",
+            f"{part}Message, the name of the message; or {part}Subject, whose newest schema it is, with schema.registry.url.",
         )
     return Message(_descriptors(schema), name, bool(values["schemaIdPrefix"]))
 

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pylog_spark.errors import PylogError, native, translated
+from pylog_spark.registry.schemas.protobuf import GOOGLE
 from pylog_spark.schema import READ_COLUMNS, WRITE_COLUMNS, check_write_types
 from pylog_spark.typed import avro
 from pylog_spark.typed.arrow import arrow_field, arrow_type
 from pylog_spark.typed.columns import invalid
-from pylog_spark.typed.formats import AVRO, BINARY, PLAIN, PROTOBUF, REGISTERED, WITH_FIELDS, Formats
-from pylog_spark.typed.registered import Document, check_type, texts
+from pylog_spark.typed.formats import (
+    AVRO,
+    BINARY,
+    PLAIN,
+    PROTOBUF,
+    REGISTERED,
+    WITH_FIELDS,
+    Formats,
+    Message,
+    registered_message,
+)
+from pylog_spark.typed.registered import Document, texts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -110,7 +122,7 @@ def typed_write(schema: StructType, topic: str | None, formats: Formats) -> tupl
         ("keySchema", formats.key, formats.key_schema),
         ("valueSchema", formats.value, formats.value_schema),
     ):
-        if text is not None and form not in REGISTERED:
+        if text is not None and form != AVRO:
             raise PylogError(
                 "PYLOG_INVALID_OPTION",
                 f"The option {option} has no meaning in a write of {form}, which the columns say all of; leave it out.",
@@ -139,12 +151,15 @@ def typed_write(schema: StructType, topic: str | None, formats: Formats) -> tupl
         own.pop("topic", None)
     made = tuple(field.name for field in fields) if formats.value in WITH_FIELDS else ()
     columns = {name: field.name for name, field in own.items()}
+    write = TypedWrite(formats, made)
+    if AVRO in (formats.key, formats.value):
+        value = types.StructType(fields) if formats.value in WITH_FIELDS else None
+        write = _with_schemas(write, own.get("key"), value, topic)
     if PROTOBUF in (formats.key, formats.value):
-        _try(TypedWrite(formats, made), columns, [*fields, *own.values()])
-    if not any(form in REGISTERED for form in (formats.key, formats.value)):
-        return columns, TypedWrite(formats, made)
-    value = types.StructType(fields) if formats.value in WITH_FIELDS else None
-    return columns, _with_schemas(TypedWrite(formats, made), own.get("key"), value, topic)
+        write = _with_messages(write)
+        _try(write, columns, [*fields, *own.values()])
+        write = _registered(write, "key" in own, topic)
+    return columns, write
 
 
 def _try(write: TypedWrite, columns: Mapping[str, str], fields: Sequence[StructField]) -> None:
@@ -152,56 +167,96 @@ def _try(write: TypedWrite, columns: Mapping[str, str], fields: Sequence[StructF
     import pyarrow as pa
 
     forms = write.formats
-    if any(form in REGISTERED for form in (forms.key, forms.value)):
-        return
     wide = [(forms.key if field.name == columns.get("key") else forms.value) == PROTOBUF for field in fields]
     schema = pa.schema([arrow_field(field, is_wide=each) for field, each in zip(fields, wide, strict=True)])
     with translated(invalid):
         write.records(pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema), columns)
 
 
+def _with_messages(write: TypedWrite) -> TypedWrite:
+    """The messages of Protobuf that are the newest ones of their subjects, with the ids of their schemas."""
+    forms = write.formats
+    # Without descriptors the options name a subject (`formats`).
+    if forms.key == PROTOBUF and forms.key_message is None and forms.key_subject is not None:
+        number, document = forms.newest(PROTOBUF, forms.key_subject)
+        message = registered_message(document, forms.key_subject, forms.key_message_name)
+        write = replace(write, formats=replace(write.formats, key_message=message), key_id=number)
+    if forms.value == PROTOBUF and forms.value_message is None and forms.value_subject is not None:
+        number, document = forms.newest(PROTOBUF, forms.value_subject)
+        message = registered_message(document, forms.value_subject, forms.value_message_name)
+        write = replace(write, formats=replace(write.formats, value_message=message), value_id=number)
+    return write
+
+
+def _registered(write: TypedWrite, has_key: bool, topic: str | None) -> TypedWrite:
+    """The ids of the schemas of Protobuf that the options give: each is registered, where there is a registry."""
+    forms = write.formats
+    if forms.registry is None:
+        return write
+    if has_key and forms.key == PROTOBUF and forms.key_message is not None and write.key_id is None:
+        write = replace(write, key_id=_register(forms, forms.key_message, "key", forms.key_subject, topic))
+    if forms.value == PROTOBUF and forms.value_message is not None and write.value_id is None:
+        write = replace(write, value_id=_register(forms, forms.value_message, "value", forms.value_subject, topic))
+    return write
+
+
+def _register(forms: Formats, message: Message, part: str, subject: str | None, topic: str | None) -> int:
+    assert forms.registry is not None
+    with translated(invalid):
+        file, imports = native().protobuf_file(message.descriptors, message.name)
+    other = [each for each in imports if not each.startswith(GOOGLE)]
+    if other:
+        raise PylogError(
+            "PYLOG_INVALID_OPTION",
+            f"The schema of {part}s imports {other[0]}, and so it cannot be registered with it: register both, and name its subject by "
+            f"{part}Subject, without {part}Schema.",
+        )
+    text = b64encode(file).decode()
+    return forms.registry.schemas().register(_subject(part, subject, topic), REGISTERED[PROTOBUF], text)
+
+
 def _with_schemas(
     write: TypedWrite, key: StructField | None, value: StructType | None, topic: str | None
 ) -> TypedWrite:
-    """The schemas of what is written: those that the options name, or those of the columns; registered where there is a registry."""
+    """The schemas of Avro: those that the options name, or those of the columns; registered where there is a registry."""
     forms = write.formats
-    if forms.key in REGISTERED and key is not None:
+    if forms.key == AVRO and key is not None:
         document, number = _schema(forms, "key", key.dataType, topic)
         write = replace(write, formats=replace(write.formats, key_document=document), key_id=number)
-    if forms.value in REGISTERED and value is not None:
+    if forms.value == AVRO and value is not None:
         document, number = _schema(forms, "value", value, topic)
         write = replace(write, formats=replace(write.formats, value_document=document), value_id=number)
     empty = {
-        name: arrow_field(field).type
-        for name, field in (("key", key),)
-        if field is not None and forms.key in REGISTERED
+        name: arrow_field(field).type for name, field in (("key", key),) if field is not None and forms.key == AVRO
     }
-    if value is not None and forms.value in REGISTERED:
+    if value is not None and forms.value == AVRO:
         empty["value"] = arrow_type(value, "value")
     _check_empty(write, empty)
     return write
 
 
 def _schema(forms: Formats, part: str, kind: DataType, topic: str | None) -> tuple[Document, int | None]:
-    form, text, subject = (
-        (forms.key, forms.key_schema, forms.key_subject)
-        if part == "key"
-        else (forms.value, forms.value_schema, forms.value_subject)
+    text, subject = (
+        (forms.key_schema, forms.key_subject) if part == "key" else (forms.value_schema, forms.value_subject)
     )
-    if forms.registry is None:
-        return (REGISTERED[form], text or avro.schema_of(kind), []), None
-    schemas = forms.registry.schemas()
-    if text is None and subject is not None:
-        number, document = schemas.latest(subject)
-        check_type(document, REGISTERED[form], subject)
+    if forms.registry is not None and text is None and subject is not None:
+        number, document = forms.newest(AVRO, subject)
         return document, number
+    text = text or avro.schema_of(kind)
+    document = (REGISTERED[AVRO], text, [])
+    if forms.registry is None:
+        return document, None
+    return document, forms.registry.schemas().register(_subject(part, subject, topic), REGISTERED[AVRO], text)
+
+
+def _subject(part: str, subject: str | None, topic: str | None) -> str:
+    """Under which subject a schema is registered: what the option says, or the topic's name as Confluent's serializers take it."""
     if subject is None and topic is None:
         raise PylogError(
             "PYLOG_INVALID_OPTION",
             f"The schema of {part}s is registered under the topic's name, which the option topic does not say: give {part}Subject, or topic.",
         )
-    text = text or avro.schema_of(kind)
-    return (REGISTERED[form], text, []), schemas.register(subject or f"{topic}-{part}", REGISTERED[form], text)
+    return subject or f"{topic}-{part}"
 
 
 def _check_empty(write: TypedWrite, kinds: Mapping[str, pa.DataType]) -> None:

@@ -36,6 +36,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<typed::TypedRead>()?;
     module.add_function(wrap_pyfunction!(typed::encode, module)?)?;
     module.add_function(wrap_pyfunction!(typed::protobuf_fields, module)?)?;
+    module.add_function(wrap_pyfunction!(typed::protobuf_file, module)?)?;
     module.add_class::<writer::RecordWriter>()?;
     module.add_function(wrap_pyfunction!(client::murmur2, module)?)?;
     module.add_class::<settings::SettingRow>()?;

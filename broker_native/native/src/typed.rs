@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use arrow_schema::Schema;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 use super::arrow::{NativeBatch, import_batch, import_schema};
 use super::error::{Failure, kind};
@@ -11,7 +12,7 @@ use pylog_columnar::Column;
 use pylog_typed::avro::Avro;
 use pylog_typed::avro::schema::Schema as AvroSchema;
 use pylog_typed::format::Format;
-use pylog_typed::protobuf::{Protobuf, descriptor};
+use pylog_typed::protobuf::{Prefix, Protobuf, descriptor};
 use pylog_typed::writers::WriterSchema;
 use pylog_typed::{Mode, Source, TypedPlan, encoder};
 
@@ -21,7 +22,7 @@ type SchemaTexts = (String, Vec<String>);
 /// Type and text of a registered schema; the names and texts of those that it refers to.
 type RegisteredSchema = (String, String, Vec<(String, String)>);
 
-/// A `FileDescriptorSet`, the name of a message in it, and whether what a registry's serializers begin with stands before it.
+/// A `FileDescriptorSet`, the name of a message in it, and whether an id that is not looked up stands before it.
 type Message = (Vec<u8>, String, bool);
 
 /// See `_native.pyi`.
@@ -103,8 +104,12 @@ pub fn encode(
     let mut key = format(key, key_schema, false, key_message)?;
     let mut value = format(value, value_schema, false, value_message)?;
     for (format, given) in [(&mut key, key_id), (&mut value, value_id)] {
-        if let Some(Format::Avro(avro)) = format {
-            avro.id = given;
+        match format {
+            Some(Format::Avro(avro)) => avro.id = given,
+            Some(Format::Protobuf(protobuf)) if given.is_some() => {
+                protobuf.prefix = Prefix::Registered(given)
+            }
+            _ => {}
         }
     }
     let encoded = enter(py, || {
@@ -136,7 +141,11 @@ fn format(
 ) -> Result<Option<Format>, Failure> {
     let Some(name) = name else { return Ok(None) };
     if let Some(message) = message.filter(|_| name == "protobuf") {
-        return Ok(Some(Format::Protobuf(protobuf(&message)?)));
+        let mut protobuf = protobuf(&message)?;
+        if registered {
+            protobuf.prefix = Prefix::Registered(None);
+        }
+        return Ok(Some(Format::Protobuf(protobuf)));
     }
     if name != "avro" {
         return Format::from_name(name).map(Some).ok_or_else(|| unknown("format", name));
@@ -148,8 +157,9 @@ fn format(
     Ok(Some(Format::Avro(Avro { schema, registered, id: None })))
 }
 
-fn protobuf((set, name, registered): &Message) -> Result<Protobuf, Failure> {
-    Protobuf::new(set, name, *registered).map_err(|why| Failure::new(kind::INVALID_ARGUMENT, why))
+fn protobuf((set, name, has_id): &Message) -> Result<Protobuf, Failure> {
+    let prefix = if *has_id { Prefix::Given } else { Prefix::None };
+    Protobuf::new(set, name, prefix).map_err(|why| Failure::new(kind::INVALID_ARGUMENT, why))
 }
 
 /// See `_native.pyi`.
@@ -158,6 +168,19 @@ pub fn protobuf_fields(descriptors: Vec<u8>, name: String) -> PyResult<String> {
     let found = protobuf(&(descriptors, name, false))?;
     let ddl = descriptor::ddl(&found.message);
     Ok(ddl.map_err(|why| Failure::new(kind::INVALID_ARGUMENT, why))?)
+}
+
+/// See `_native.pyi`.
+#[pyfunction]
+pub fn protobuf_file(
+    py: Python<'_>,
+    descriptors: Vec<u8>,
+    name: String,
+) -> PyResult<(Bound<'_, PyBytes>, Vec<String>)> {
+    let found = protobuf(&(descriptors, name, false))?;
+    let file = found.message.parent_file();
+    let imports = file.dependencies().map(|imported| imported.name().to_owned()).collect();
+    Ok((PyBytes::new(py, &file.encode_to_vec()), imports))
 }
 
 fn avro_schema((text, referred): &SchemaTexts) -> Result<Arc<AvroSchema>, Failure> {

@@ -93,7 +93,7 @@ impl Reader {
             }
             Format::Avro(avro) => Self::Avro(avro::Reader::new(avro, column.data_type(), judged, writers)?),
             Format::Protobuf(message) => {
-                let reader = protobuf::Reader::new(message, column.data_type());
+                let reader = protobuf::Reader::new(message, column.data_type(), writers);
                 Self::Protobuf(Box::new(reader.map_err(|why| format!("cannot be read so: {why}"))?))
             }
         })
@@ -104,13 +104,18 @@ impl Reader {
     pub fn prepare(&mut self, bytes: Option<&[u8]>) -> bool {
         match self {
             Self::Avro(avro) => avro.prepare(bytes),
-            Self::Plain(_) | Self::Json | Self::Protobuf(_) => true,
+            Self::Protobuf(messages) => messages.prepare(bytes),
+            Self::Plain(_) | Self::Json => true,
         }
     }
 
     /// Whether it needs [`Reader::prepare`].
     pub fn has_writers(&self) -> bool {
-        matches!(self, Self::Avro(_))
+        match self {
+            Self::Avro(_) => true,
+            Self::Protobuf(messages) => messages.has_writers(),
+            Self::Plain(_) | Self::Json => false,
+        }
     }
 
     /// Adds one row to `column`: a null where there are no bytes; what is wrong with them, if anything is.

@@ -6,9 +6,7 @@ They are compiled natively, with all that they import. What is compared and writ
 from __future__ import annotations
 
 import base64
-import binascii
 import json
-import re
 from typing import Any
 
 from pylog_spark.registry.schemas import ParsedSchema, Referred, SchemaError
@@ -19,7 +17,6 @@ from pylog_spark.registry.schemas.protobuf_text import written
 TEXT_CHARS_MAX = 256 << 10
 #: What the file is called while it is compiled; nothing can import it by that name.
 _NAME = "this schema"
-_BASE64 = re.compile(r"[A-Za-z0-9+/\s]+={0,2}\s*")
 #: Files that every compiler has.
 GOOGLE = "google/protobuf/"
 
@@ -35,13 +32,20 @@ class ProtobufSchema:
         The same, encoded.
     imported : list of mapping
         Those of all that it imports, directly or through others.
+    descriptors : bytes
+        All of them as a ``FileDescriptorSet``.
     """
 
-    def __init__(
-        self, text: str | None, descriptor: bytes, file: dict[str, Any], imported: list[dict[str, Any]]
-    ) -> None:
-        self._text, self.descriptor = text, descriptor
-        self.file, self.imported = file, imported
+    def __init__(self, text: str | None, descriptor: bytes, files: list[dict[str, Any]], descriptors: bytes) -> None:
+        self._text, self.descriptor, self.descriptors = text, descriptor, descriptors
+        self.file, *self.imported = files
+
+    @property
+    def first_message(self) -> str | None:
+        """The full name of the first message, which serializers write where none is named; None in a file without messages."""
+        names = [each["name"] for each in self.file.get("messageType", ())]
+        package = self.file.get("package")
+        return (f"{package}.{names[0]}" if package else str(names[0])) if names else None
 
     def text(self, normalize: bool) -> str:
         """See `ParsedSchema`. A descriptor is always written as `normalize` has it: without comments and custom options."""
@@ -63,23 +67,11 @@ def parse_protobuf(text: str, referred: Referred = ()) -> ProtobufSchema:
     """Read a schema; those of `referred` are what it may import by their names. Raises `SchemaError`."""
     from pylog_spark._native import NativeError, compile_protobuf
 
-    sources = {name: _source(each) for name, each in referred}
-    own = _source(text)
+    sources = dict(referred) | {_NAME: text}
+    if max(map(len, sources.values())) > TEXT_CHARS_MAX:
+        raise SchemaError(f"a Protobuf schema has at most {TEXT_CHARS_MAX} characters.")
     try:
-        descriptor, files = compile_protobuf(_NAME, {**sources, _NAME: own})
+        descriptor, files, descriptors, is_text = compile_protobuf(_NAME, sources)
     except NativeError as error:
         raise SchemaError(f"it is no Protobuf schema that can be compiled: {error.args[-1]}.") from None
-    file, *imported = map(json.loads, files)
-    return ProtobufSchema(own if isinstance(own, str) else None, descriptor, file, imported)
-
-
-def _source(text: str) -> str | bytes:
-    """The text, or the descriptor that it holds."""
-    if len(text) > TEXT_CHARS_MAX:
-        raise SchemaError(f"a Protobuf schema has at most {TEXT_CHARS_MAX} characters.")
-    if not _BASE64.fullmatch(text):
-        return text
-    try:
-        return base64.b64decode("".join(text.split()), validate=True)
-    except binascii.Error:
-        return text
+    return ProtobufSchema(text if is_text else None, descriptor, list(map(json.loads, files)), descriptors)

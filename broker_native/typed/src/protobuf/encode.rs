@@ -9,17 +9,50 @@ use arrow_schema::{DataType, TimeUnit};
 use prost_reflect::{FieldDescriptor, Kind, MessageDescriptor};
 use std::collections::HashMap;
 
-use super::Protobuf;
-use super::descriptor::is_seconds_and_nanos;
+use super::descriptor::{indexes, is_seconds_and_nanos};
 use super::plan::is_wrapper;
+use super::{Prefix, Protobuf, places};
 
 const VARINT: u32 = 0;
 const FIXED64: u32 = 1;
 const BYTES: u32 = 2;
 const FIXED32: u32 = 5;
 
-/// Writes rows of a struct as messages.
+/// Writes rows of a struct as keys or values.
 pub struct Writer<'a> {
+    before: Vec<u8>,
+    rows: Rows<'a>,
+}
+
+impl<'a> Writer<'a> {
+    /// A writer of `array` as keys or values.
+    ///
+    /// # Errors
+    /// Why the columns cannot be written as the message, in a sentence.
+    pub fn new(protobuf: &Protobuf, array: &'a StructArray) -> Result<Self, String> {
+        let mut before = Vec::new();
+        match protobuf.prefix {
+            Prefix::None => {}
+            Prefix::Registered(Some(id)) => places::put(id, &indexes(&protobuf.message), &mut before),
+            Prefix::Given | Prefix::Registered(None) => {
+                return Err("messages begin with the id of a schema, and there is none to write".to_owned());
+            }
+        }
+        Ok(Self { before, rows: Rows::of(&protobuf.message, array)? })
+    }
+
+    /// Appends the key or value of a row.
+    ///
+    /// # Errors
+    /// What of the row cannot be written, in a sentence.
+    pub fn write(&self, row: usize, out: &mut Vec<u8>) -> Result<(), String> {
+        out.extend_from_slice(&self.before);
+        self.rows.write(row, out)
+    }
+}
+
+/// Writes rows of a struct as messages.
+struct Rows<'a> {
     fields: Vec<Field<'a>>,
 }
 
@@ -48,19 +81,11 @@ enum Value<'a> {
     Bytes(Box<dyn Fn(usize) -> &'a [u8] + 'a>),
     /// Microseconds, and whether they are a point in time.
     Micros(&'a [i64], bool),
-    Message(Writer<'a>),
+    Message(Rows<'a>),
     Wrapped(Box<Value<'a>>),
 }
 
-impl<'a> Writer<'a> {
-    /// A writer of `array` as keys or values.
-    ///
-    /// # Errors
-    /// Why the columns cannot be written as the message, in a sentence.
-    pub fn new(protobuf: &Protobuf, array: &'a StructArray) -> Result<Self, String> {
-        Self::of(&protobuf.message, array)
-    }
-
+impl<'a> Rows<'a> {
     fn of(message: &MessageDescriptor, array: &'a StructArray) -> Result<Self, String> {
         let mut fields = Vec::with_capacity(array.num_columns());
         for (column, values) in array.fields().iter().zip(array.columns()) {
@@ -82,11 +107,7 @@ impl<'a> Writer<'a> {
         Ok(Self { fields })
     }
 
-    /// Appends the message of a row.
-    ///
-    /// # Errors
-    /// What of the row cannot be written, in a sentence.
-    pub fn write(&self, row: usize, out: &mut Vec<u8>) -> Result<(), String> {
+    fn write(&self, row: usize, out: &mut Vec<u8>) -> Result<(), String> {
         self.fields.iter().try_for_each(|field| field.write(row, out))
     }
 }
@@ -188,7 +209,7 @@ impl<'a> Value<'a> {
                 DataType::Duration(TimeUnit::Microsecond) if is_seconds_and_nanos(&message, "Duration") => {
                     Self::Micros(array.as_primitive::<DurationMicrosecondType>().values(), false)
                 }
-                DataType::Struct(_) => Self::Message(Writer::of(&message, array.as_struct())?),
+                DataType::Struct(_) => Self::Message(Rows::of(&message, array.as_struct())?),
                 _ if is_wrapper(&message) => {
                     let value = message.get_field(1).ok_or_else(misfit)?;
                     Self::Wrapped(Box::new(Self::of(&value, array).map_err(|_| misfit())?))

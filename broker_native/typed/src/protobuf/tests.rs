@@ -95,7 +95,7 @@ fn set() -> Vec<u8> {
 }
 
 fn protobuf(name: &str) -> Protobuf {
-    Protobuf::new(&set(), name, false).unwrap()
+    Protobuf::new(&set(), name, Prefix::None).unwrap()
 }
 
 fn part() -> DataType {
@@ -121,7 +121,7 @@ fn all() -> DataType {
 /// The columns of one record, and whether it is damaged.
 fn read(protobuf: &Protobuf, wanted: &DataType, bytes: &[u8]) -> (StructArray, bool) {
     let mut column = Column::new(&Field::new("value", wanted.clone(), true)).unwrap();
-    let mut reader = Reader::new(protobuf, wanted).unwrap();
+    let mut reader = Reader::new(protobuf, wanted, &Writers::default()).unwrap();
     let damage = reader.read(&mut column, bytes, &mut Room::default());
     let array: ArrayRef = column.finish().unwrap();
     assert_eq!(array.len(), 1);
@@ -223,7 +223,7 @@ fn what_is_no_message_damages_the_record_and_leaves_nothing_of_it() {
 #[test]
 fn lists_of_empty_messages_have_a_bound() {
     let mut column = Column::new(&Field::new("value", all(), true)).unwrap();
-    let mut reader = Reader::new(&protobuf("p.M"), &all()).unwrap();
+    let mut reader = Reader::new(&protobuf("p.M"), &all(), &Writers::default()).unwrap();
     let mut room = Room::default();
     let many = b"\x2a\x00".repeat(MAX_CELLS / 3 / 4);
     let damage: Vec<_> = (0..5).map(|_| reader.read(&mut column, &many, &mut room).is_some()).collect();
@@ -232,7 +232,7 @@ fn lists_of_empty_messages_have_a_bound() {
 
 #[test]
 fn the_prefix_of_a_registry_names_the_message() {
-    let second = Protobuf::new(&set(), "p.M2", true).unwrap();
+    let second = Protobuf::new(&set(), "p.M2", Prefix::Given).unwrap();
     for (bytes, wanted) in [
         (&b"\x00\x00\x00\x00\x07\x02\x02\x08\x05"[..], Some(5)),
         (b"\x00\x00\x00\x00\x07\x00\x08\x05", None),
@@ -244,9 +244,72 @@ fn the_prefix_of_a_registry_names_the_message() {
         let (array, damaged) = read(&second, &part(), bytes);
         assert_eq!((int(&array, "a"), damaged), (wanted, wanted.is_none()), "{bytes:?}");
     }
-    let first = Protobuf::new(&set(), "p.M", true).unwrap();
+    let first = Protobuf::new(&set(), "p.M", Prefix::Given).unwrap();
     for prefix in [&b"\x00\x00\x00\x00\x07\x00"[..], b"\x00\x00\x00\x00\x07\x02\x00"] {
         assert!(!read(&first, &all(), prefix).1);
+    }
+}
+
+/// What is read of the message `p.M2` by a registry with these schemas, and what is wrong with it.
+fn registered(writers: &Writers, bytes: &[u8]) -> (Option<i32>, Option<String>) {
+    let second = Protobuf::new(&set(), "p.M2", Prefix::Registered(None)).unwrap();
+    let mut column = Column::new(&Field::new("value", part(), true)).unwrap();
+    let mut reader = Reader::new(&second, &part(), writers).unwrap();
+    assert!(reader.prepare(Some(bytes)));
+    let damage = reader.read(&mut column, bytes, &mut Room::default());
+    let array = column.finish().unwrap();
+    (int(array.as_struct(), "a"), damage.map(|damage| damage.to_string()))
+}
+
+fn schema(schema_type: &str, text: &str) -> Option<writers::WriterSchema> {
+    let (schema_type, text) = (schema_type.to_owned(), text.to_owned());
+    Some(writers::WriterSchema { schema_type, text, references: Vec::new() })
+}
+
+#[test]
+fn a_message_is_found_where_the_schema_of_its_writer_has_it() {
+    let table = Writers::default();
+    let of_first = Protobuf::new(&set(), "p.M2", Prefix::Registered(None)).unwrap();
+    let mut unprepared = Reader::new(&of_first, &part(), &table).unwrap();
+    assert!(unprepared.has_writers() && !unprepared.prepare(Some(b"\x00\x00\x00\x00\x07\x00\x08\x05")));
+    assert_eq!(table.missing(), [7]);
+    table.add(7, schema("PROTOBUF", "syntax = \"proto3\"; package p; message M2 { int32 a = 1; }"));
+    let nested = "syntax = \"proto3\"; package p; message New {} message M2 { int32 a = 1; string b = 9; }";
+    table.add(8, schema("PROTOBUF", nested));
+    table.add(9, schema("PROTOBUF", "syntax = \"proto3\"; package q; message M2 { int32 a = 1; }"));
+    table.add(10, schema("AVRO", "\"int\""));
+    table.add(11, schema("PROTOBUF", "message {"));
+    table.add(12, None);
+    for (bytes, wanted, why) in [
+        (&b"\x00\x00\x00\x00\x07\x00\x08\x05"[..], Some(5), ""),
+        (b"\x00\x00\x00\x00\x08\x02\x02\x08\x05", Some(5), ""),
+        (b"\x00\x00\x00\x00\x08\x00\x08\x05", None, "another message of its schema"),
+        (b"\x00\x00\x00\x00\x09\x00\x08\x05", None, "no message p.M2"),
+        (b"\x00\x00\x00\x00\x0a\x00\x08\x05", None, "none of Protobuf"),
+        (b"\x00\x00\x00\x00\x0b\x00\x08\x05", None, "cannot be compiled"),
+        (b"\x00\x00\x00\x00\x0c\x00\x08\x05", None, "the registry does not have"),
+        (b"\x08\x05", None, "does not begin with the id"),
+    ] {
+        let (read, damage) = registered(&table, bytes);
+        assert_eq!(read, wanted, "{bytes:?}: {damage:?}");
+        assert_eq!(damage.is_some(), wanted.is_none(), "{bytes:?}");
+        assert!(damage.unwrap_or_default().contains(why), "{bytes:?}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_stands_before_a_message_is_read_as_it_was_written(id in any::<u32>(), indexes in proptest::collection::vec(0..300_i32, 1..4)) {
+        let mut out = Vec::new();
+        places::put(id, &indexes, &mut out);
+        out.push(42);
+        let (read, found, rest) = places::split(&out).unwrap();
+        prop_assert_eq!((read, rest), (id, &[42_u8][..]));
+        prop_assert!(found.are(&indexes));
+        prop_assert!(!found.are(&[indexes.as_slice(), &[0]].concat()));
+        let mut other = indexes.clone();
+        other[0] += 1;
+        prop_assert!(!found.are(&other));
     }
 }
 
@@ -258,8 +321,10 @@ fn a_message_is_known_by_its_full_name_or_the_last_part_of_it_and_its_fields_are
          `parts` array<struct<`a`: int, `b`: array<int>>>, `x` int, `y` struct<`a`: int, `b`: array<int>>, `at` timestamp, `e` string"
     );
     assert!(descriptor::ddl(&protobuf("p.M2.Self").message).unwrap_err().contains("p.M2.Self.again"));
-    assert!(Protobuf::new(&set(), "p.N", false).unwrap_err().contains("they have p.M, p.M2, p.M2.Self"));
-    assert!(Protobuf::new(b"\xff", "p.N", false).unwrap_err().contains("FileDescriptorSet"));
+    assert!(
+        Protobuf::new(&set(), "p.N", Prefix::None).unwrap_err().contains("they have p.M, p.M2, p.M2.Self")
+    );
+    assert!(Protobuf::new(b"\xff", "p.N", Prefix::None).unwrap_err().contains("FileDescriptorSet"));
 }
 
 /// What is read, written and read again; `None` where it has a number that the enum has no name for.
