@@ -19,7 +19,8 @@ from tests.harness.load import QUICK
 from tests.harness.runs import rounds, seed
 from tests.harness.waiting import until
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+FAILOVERS = rounds("PYLOG_LOCAL_FAILOVERS", 3, 30)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(120 + 20 * FAILOVERS)]
 
 _TOPIC = "local-failover"
 #: What a reader may say while nobody leads.
@@ -121,7 +122,7 @@ def test_no_row_of_a_file_is_another_one_after_leaders_died_and_replicas_were_cu
     bench.make_topic(_TOPIC, 1, min_insync_replicas=2)
     bench.count_truncations()
     with Load(bench, random.Random(seed("PYLOG_LOCAL_SEED"))) as load:
-        for _ in range(rounds("PYLOG_LOCAL_FAILOVERS", 3, 30)):
+        for _ in range(FAILOVERS):
             bench.await_whole([_TOPIC])
             load.await_reads(20)
             leader = bench.leader(place)
