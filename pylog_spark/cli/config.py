@@ -1,5 +1,6 @@
 """``pylog config list | describe | alter``: settings of topics and brokers, levels of brokers' loggers."""
 
+from collections.abc import Collection
 from typing import Any
 
 import click
@@ -17,6 +18,7 @@ from pylog_spark.cli.common import (
 )
 from pylog_spark.client.admin import Admin
 from pylog_spark.client.requests import raise_if_failed
+from pylog_spark.errors import native
 
 _KIND = click.Choice(["topic", "broker", "broker-logger"])
 _HEADINGS = {"topic": "Topic", "broker": "Broker", "broker-logger": "Loggers of broker"}
@@ -114,6 +116,8 @@ def alter(
     if not changes:
         raise click.UsageError("Nothing to change: give --set or --delete.")
     with admin_of(bootstrap, client_config) as admin:
+        if kind != "broker-logger":
+            _check_known(admin, kind, name, deleted)
         admin.alter_configs(kind, name, changes, validate_only=dry_run)
     click.echo(f"Would have changed {kind} {name}." if dry_run else f"Changed {kind} {name}.")
 
@@ -122,6 +126,22 @@ def _all_of(admin: Admin, kind: str) -> list[str]:
     if kind == "topic":
         raise click.UsageError("Name the topics, as 'pylog topic list' shows them.")
     return [str(broker.node_id) for broker in admin.cluster().brokers]
+
+
+def _check_known(admin: Admin, kind: str, name: str, deleted: Collection[str]) -> None:
+    """Raises `UsageError` for a setting that is not there: brokers delete one without a word."""
+    if not deleted:
+        return
+    found = admin.configs(kind, [name])[0]
+    raise_if_failed(found)
+    known = [config.name for config in found.configs]
+    for each in deleted:
+        if each not in known:
+            near = native().nearest(each, known)
+            shown = f"'pylog config describe {kind} {name} --all' shows those it has."
+            raise click.UsageError(
+                f"The {kind} {name} has no setting {each}; {f'did you mean {near}?' if near else shown}"
+            )
 
 
 def _described(admin: Admin, kind: str, name: str, everything: bool) -> dict[str, Any]:

@@ -101,6 +101,15 @@ def test_settings_of_a_kind_of_resource_that_does_not_exist(s: Script) -> None:
 
 
 @case
+def test_to_delete_a_setting_that_does_not_exist_is_no_error(s: Script) -> None:
+    topic = s.topic()
+    change(s, topic, (DELETE, "no.such.setting", None), (SET, "retention.ms", "1234567"))
+    s.says("NONE")
+    s.until(_has(1, "1234567"), "DescribeConfigs", resources=_one(topic, "retention.ms"))
+    change(s, "1", (DELETE, "no.such.setting", None), kind=BROKER, dry=True)
+
+
+@case
 def test_a_value_is_set_and_read_back(s: Script) -> None:
     topic = s.topic()
     change(s, topic, (SET, "retention.ms", "1234567"))

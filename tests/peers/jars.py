@@ -1,6 +1,6 @@
 """The peers' jars, brought from Maven Central by `mvn` at first use and kept.
 
-They lie in ``$PYLOG_PEERS/{kafka,tools,spark,avro,...}/*.jar``, by default under ``.cache/peers`` of the checkout. A folder appears only
+They lie in ``$PYLOG_PEERS/{kafka,tools,mirror_maker,spark,avro,...}/*.jar``, by default under ``.cache/peers`` of the checkout. A folder appears only
 when it is complete, so an interrupted download is simply repeated.
 """
 
@@ -15,6 +15,7 @@ _ROOT = _HERE.parent.parent
 _WHAT = {
     "kafka": "Apache Kafka",
     "tools": "Apache Kafka's tools",
+    "mirror_maker": "MirrorMaker 2",
     "spark": "Spark's Kafka connector",
     "paper": "ActiveMQ, and RabbitMQ's client",
 }
@@ -26,7 +27,7 @@ def cache_dir() -> Path:
 
 
 def jars(peer: str, pom: Path | None = None) -> list[Path]:
-    """All jars of `peer` (``kafka``, ``tools``, ``spark`` or ``avro``, or of a `pom` of its own), downloaded when they are not there yet.
+    """All jars of `peer` (``kafka``, ``tools``, ``mirror_maker``, ``spark`` or ``avro``, or of a `pom` of its own), downloaded when they are not there yet.
 
     Raises
     ------

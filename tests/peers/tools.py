@@ -29,6 +29,8 @@ def java_command(main: str) -> list[str]:
 
 def _peer(main: str) -> str:
     """Whose jars have a class."""
+    if main.startswith("org.apache.kafka.connect."):
+        return "mirror_maker"
     return "tools" if main.startswith("org.apache.kafka.tools.") else "kafka"
 
 

@@ -25,7 +25,6 @@ def test_set_and_delete_change_only_what_they_name():
         (Change("retention.ms", ConfigOperation.APPEND, "5"), ErrorCode.INVALID_CONFIG),
         (Change("cleanup.policy", ConfigOperation.APPEND, "compress"), ErrorCode.INVALID_CONFIG),
         (Change("cleanup.policy", ConfigOperation.SUBTRACT, "delete"), ErrorCode.INVALID_CONFIG),
-        (Change("no.such", ConfigOperation.DELETE, None), ErrorCode.INVALID_CONFIG),
         (Change("no.such", ConfigOperation.SET, "1"), ErrorCode.INVALID_CONFIG),
         (Change("retention.ms", 9, "1"), ErrorCode.INVALID_REQUEST),
     ],
@@ -36,6 +35,15 @@ def test_one_bad_change_refuses_all_of_them(change, code):
     assert isinstance(outcome, Refusal)
     assert outcome.code is code
     assert present == {"flush.ms": "7"}
+
+
+@pytest.mark.parametrize("rules", [RULES, broker_config_rules(broker_config())], ids=["topic", "broker"])
+def test_to_delete_a_setting_that_is_not_known_changes_nothing(rules):
+    unknown = [
+        Change("no.such", ConfigOperation.DELETE, None),
+        Change("compression.type", ConfigOperation.SET, "producer"),
+    ]
+    assert changes.incremental({}, unknown, rules) == {"compression.type": "producer"}
 
 
 def test_naming_a_config_twice_is_an_invalid_request():
