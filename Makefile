@@ -72,7 +72,7 @@ test-rust-aside:
 	[ $$code = 0 ] && grep '^test result' $$printed || cat $$printed; rm -f $$printed; exit $$code
 
 test-long: export PYLOG_TEST_LONG = 1
-test-long: preflight-test develop test-rust $(VENV)/.spark-home/classes.jsa ## Everything with many rounds and random seeds, some half an hour
+test-long: preflight-test develop test-rust $(VENV)/.spark-home/classes.jsa ## Everything with many rounds and random seeds, well over an hour on two cores
 	PYLOG_PARITY=live $(PYTEST) --timeout 3600 -m "not alone" $(PYTEST_ARGS)
 	$(ALONE) --timeout 3600 $(PYTEST_ARGS) || [ $$? = $(NOTHING_SELECTED) ]
 
