@@ -55,6 +55,8 @@ _SETTINGS = {
     "replication.factor": "1",
 }
 _PARTITIONS = 2
+#: How long topics keep records, in milliseconds, before and after a change; both longer than the records are old.
+KEPT, KEPT_LATER = "7654321987654", "8765432198765"
 
 
 class Direction(NamedTuple):
@@ -82,7 +84,7 @@ def directions(kafka: str, pylog: str) -> list[Direction]:
     ]
     for direction in found:
         with Admin(direction.source) as admin:
-            admin.create_topic(direction.topic, _PARTITIONS, config={"retention.ms": "7654321987"})
+            admin.create_topic(direction.topic, _PARTITIONS, config={"retention.ms": KEPT})
         produce(direction, range(50))
     return found
 
@@ -171,11 +173,11 @@ def test_mirror_maker_copies_both_ways_records_settings_and_offsets_of_groups(
         assert records(direction.target, direction.copy, 80) == records(direction.source, direction.topic, 80)
         # The markers of its transactions stand in between: it is exactly once.
         assert sum(ends(direction.target, direction.copy, _PARTITIONS)) > 80
-        assert setting(direction.target, direction.copy) == "7654321987"
+        assert setting(direction.target, direction.copy) == KEPT
         with Admin(direction.source) as admin:
-            admin.alter_configs("topic", direction.topic, {"retention.ms": "1234567891"})
+            admin.alter_configs("topic", direction.topic, {"retention.ms": KEPT_LATER})
         until(
-            lambda each=direction: setting(each.target, each.copy) == "1234567891",
+            lambda each=direction: setting(each.target, each.copy) == KEPT_LATER,
             lambda: f"a changed setting reaches the copy: {mirror_maker.read_text()[-3000:]}",
         )
         group = Consumer({"bootstrap.servers": direction.source, "group.id": f"mm-group-{direction.topic}"})

@@ -240,6 +240,10 @@ def is_damaged(kind: Any, parsed: Any) -> bool:
     return any(field.field_number in known for field in UnknownFieldSet(parsed))
 
 
+class UnreadableError(Exception):
+    """A map has a key that is no UTF-8, whose value Google's library for Python cannot give."""
+
+
 def columns_of(descriptor: Any, parsed: Any, columns: StructType) -> tuple[Any, ...]:
     """What the columns of a message are."""
     return tuple(_column(descriptor.fields_by_name[each.name], parsed, each.dataType) for each in columns.fields)
@@ -249,6 +253,8 @@ def _column(field: Any, parsed: Any, kind: Any) -> Any:
     value = getattr(parsed, field.name)
     if isinstance(kind, MapType):
         entry = field.message_type.fields_by_name
+        if any(isinstance(at, bytes) for at in value):
+            raise UnreadableError
         found = [
             (repr(_value(entry["key"], at, kind.keyType)), _value(entry["value"], value[at], kind.valueType))
             for at in value
@@ -276,6 +282,9 @@ def _value(field: Any, value: Any, kind: Any) -> Any:
             return value
         named = field.enum_type.values_by_number.get(value)
         return named.name if named is not None else f"UNKNOWN_ENUM_VALUE_{field.enum_type.name}_{value}"
+    if isinstance(kind, StringType) and isinstance(value, bytes):
+        # A text of proto2 that is no UTF-8: Java, and so Spark, repairs it.
+        return value.decode(errors="replace")
     if isinstance(kind, IntegerType):
         return (value + 2**31) % 2**32 - 2**31
     if isinstance(kind, LongType):

@@ -13,6 +13,7 @@ import pytest
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.protobuf import ProtobufSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
+from google.protobuf import descriptor_pb2
 from pyspark.sql.types import (
     ArrayType,
     DayTimeIntervalType,
@@ -72,6 +73,25 @@ def test_maps_have_keys_of_any_type_and_fields_the_names_of_the_records_columns(
     columns = schema(seats=MapType(INT, TEXT), offset=LONG, r_offset=LONG)
     ((seats, offset, at),) = rows(topic, columns, **TYPED, recordPrefix="r_")
     assert (dict(seats), offset, at) == ({7: "C", 0: ""}, 2**32 - 1, 0)
+
+
+@pytest.mark.parametrize(("syntax", "repaired"), [("proto2", True), ("proto3", False)])
+def test_texts_that_are_no_utf8_are_repaired_in_proto2_and_damage_records_of_proto3(
+    topic: Topic, syntax: str, repaired: bool
+) -> None:
+    file = descriptor_pb2.FileDescriptorProto(name="t.proto", package="t", syntax=syntax)
+    message = file.message_type.add(name="T")
+    entry = message.nested_type.add(name="MEntry")
+    entry.options.map_entry = True
+    entry.field.add(name="key", number=1, label=F.LABEL_OPTIONAL, type=F.TYPE_STRING)
+    entry.field.add(name="value", number=2, label=F.LABEL_OPTIONAL, type=F.TYPE_INT32)
+    message.field.add(name="s", number=1, label=F.LABEL_OPTIONAL, type=F.TYPE_STRING)
+    message.field.add(name="m", number=2, label=F.LABEL_REPEATED, type=F.TYPE_MESSAGE, type_name=".t.T.MEntry")
+    found = base64.b64encode(descriptor_pb2.FileDescriptorSet(file=[file]).SerializeToString()).decode()
+    topic.put([b"\x0a\x02a\xb9", b"\x12\x06\x0a\x02a\xb9\x10\x01"])
+    typed = {"valueFormat": "protobuf", "valueSchema": found, "valueMessage": "T", "mode": "DROPMALFORMED"}
+    read = rows(topic, schema(s=TEXT, m=MapType(TEXT, INT)), **typed)
+    assert read == ([("a\ufffd", []), (None, [("a\ufffd", 1)])] if repaired else [])
 
 
 def test_without_a_schema_all_fields_are_there_with_the_types_of_from_protobuf(topic: Topic, tmp_path: Path) -> None:
