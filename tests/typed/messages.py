@@ -241,12 +241,22 @@ def is_damaged(kind: Any, parsed: Any) -> bool:
 
 
 class UnreadableError(Exception):
-    """A map has a key that is no UTF-8, whose value Google's library for Python cannot give."""
+    """Google's library for Python cannot say what the message has: the value of a key that is no UTF-8; an entry of a map that has an
+    unknown field in it, which it puts among the unknown fields of the message."""
 
 
 def columns_of(descriptor: Any, parsed: Any, columns: StructType) -> tuple[Any, ...]:
-    """What the columns of a message are."""
+    """What the columns of a message are. Raises `UnreadableError`."""
+    check_entries(descriptor, parsed)
     return tuple(_column(descriptor.fields_by_name[each.name], parsed, each.dataType) for each in columns.fields)
+
+
+def check_entries(descriptor: Any, parsed: Any) -> None:
+    """Raises `UnreadableError` for an entry of a map that has an unknown field in it."""
+    kinds = ((field.number, field.message_type) for field in descriptor.fields)
+    maps = {number for number, kind in kinds if kind is not None and kind.GetOptions().map_entry}
+    if any(field.field_number in maps for field in UnknownFieldSet(parsed)):
+        raise UnreadableError
 
 
 def _column(field: Any, parsed: Any, kind: Any) -> Any:
