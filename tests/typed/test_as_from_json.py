@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -67,3 +68,17 @@ def test_columns_are_those_of_from_json_whatever_the_records_say(spark: Any, mak
             assert text is None or text == (record or b"").decode(errors="replace")
 
     compared()
+
+
+@pytest.mark.slow
+def test_texts_inside_a_text_are_escaped_as_from_json_does(spark: Any, make_topic: Callable[..., Topic]) -> None:
+    topic = make_topic()
+    columns = StructType([StructField("a", StringType())])
+    texts = ["\U0001f600", "\U0001f600\U0010ffff", 'x\u00e9\uffff\U00010000"\\\n\u0001y', "\\ud83d\\ude00", ""]
+    inside = [text if text.startswith("\\") else json.dumps(text, ensure_ascii=False)[1:-1] for text in texts]
+    shapes = ('"%s"', '["%s"]', '{"k%s":"%s"}')
+    records = [f'{{"a":{shape.replace("%s", text)}}}'.encode() for text in inside for shape in shapes]
+    topic.put(records)
+    ours, theirs = support.read(topic, columns, valueFormat="json"), by_spark(spark, columns, list(records))
+    assert ours["a"].to_pylist() == theirs["a"].to_pylist()
+    assert ours["a"].to_pylist()[1] == '["\\uD83D\\uDE00"]'

@@ -33,7 +33,7 @@ fn write(json: &mut Jiter<'_>, peek: Peek, out: &mut Vec<u8>, depth: usize) -> R
             let word: &[u8] = if json.known_bool(peek)? { b"true" } else { b"false" };
             out.extend_from_slice(word);
         }
-        Peek::String => quoted(json.known_str()?, out),
+        Peek::String => copied(json.known_str()?, out),
         Peek::Array => {
             out.push(b'[');
             let mut next = json.known_array()?;
@@ -67,14 +67,34 @@ fn write(json: &mut Jiter<'_>, peek: Peek, out: &mut Vec<u8>, depth: usize) -> R
 
 fn member(name: Option<&str>, out: &mut Vec<u8>) -> bool {
     if let Some(name) = name {
-        quoted(name, out);
+        copied(name, out);
         out.push(b':');
     }
     name.is_some()
 }
 
+/// A text inside another one: Jackson's generator of UTF-8, by which Spark copies it, writes both halves of a surrogate pair as escapes.
+fn copied(text: &str, out: &mut Vec<u8>) {
+    out.push(b'"');
+    let mut units = [0; 2];
+    for part in text.split_inclusive(|letter| letter > '\u{FFFF}') {
+        let last = part.chars().next_back().filter(|letter| *letter > '\u{FFFF}');
+        escaped(part.trim_end_matches(|letter| Some(letter) == last), out);
+        for unit in last.map_or(&[][..], |letter| letter.encode_utf16(&mut units)) {
+            out.extend_from_slice(format!("\\u{unit:04X}").as_bytes());
+        }
+    }
+    out.push(b'"');
+}
+
+/// A text in quotes.
 pub(super) fn quoted(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
+    escaped(text, out);
+    out.push(b'"');
+}
+
+fn escaped(text: &str, out: &mut Vec<u8>) {
     for byte in text.bytes() {
         match byte {
             b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
@@ -87,7 +107,6 @@ pub(super) fn quoted(text: &str, out: &mut Vec<u8>) {
             _ => out.push(byte),
         }
     }
-    out.push(b'"');
 }
 
 fn number(text: &[u8], out: &mut Vec<u8>) {
