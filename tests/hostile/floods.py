@@ -99,6 +99,34 @@ def metadata_of_many(count: int) -> bytes:
     return framed(struct.pack(">hhih", 3, 4, 1, -1) + struct.pack(">i", count) + names + b"\0")
 
 
+def commit_of_many(topic: str, count: int) -> bytes:
+    """OffsetCommit v2 of `count` partitions, of which the first is there."""
+    partitions = b"".join(struct.pack(">iq", number, 1) + text("") for number in range(count))
+    who = text("many") + struct.pack(">i", -1) + text("") + struct.pack(">q", -1)
+    return framed(
+        struct.pack(">hhih", 8, 2, 1, -1)
+        + who
+        + struct.pack(">i", 1)
+        + text(topic)
+        + struct.pack(">i", count)
+        + partitions
+    )
+
+
+def produce_of_many(topic: str, count: int) -> bytes:
+    """Produce v3 of an empty batch to each of `count` partitions, none of which is there."""
+    partitions = b"".join(struct.pack(">ii", 1_000 + number, 61) + bytes(61) for number in range(count))
+    limits = struct.pack(">hhi", -1, 1, 30_000)
+    return framed(
+        struct.pack(">hhih", 0, 3, 1, -1)
+        + limits
+        + struct.pack(">i", 1)
+        + text(topic)
+        + struct.pack(">i", count)
+        + partitions
+    )
+
+
 def describe_configs(resources: list[tuple[int, str, list[str] | None]]) -> bytes:
     """DescribeConfigs v1 with synonyms; (type, name, keys) of each."""
     body = struct.pack(">i", len(resources))

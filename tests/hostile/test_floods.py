@@ -5,6 +5,7 @@ import socket
 import struct
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -18,23 +19,27 @@ from tests.hostile.floods import (
     SERVED_WITHIN_S,
     alter_configs,
     answer,
+    commit_of_many,
     connect,
     describe_configs,
+    fetch_of_many,
     fetch_request,
     find_coordinator,
     list_offsets_request,
     metadata_of_many,
     offset_fetch_of_many,
     peak_bytes,
+    produce_of_many,
     send_what_is_taken,
 )
-from tests.hostile.neighbour import Neighbour
+from tests.hostile.neighbour import Neighbour, NeighbourProcess
 from tests.hostile.together import flood, send_producers, swollen
 from tests.interop.clients import create_topic
 from tests.peers.probe import answers, read_exactly
 
 _FLOOD_CONNECTIONS = 4
 _FLOOD_REQUESTS = 6
+_FLOOD_HOSTS = 4
 _PRODUCERS_MAX = 1_000
 _INVALID_RECORD = 87
 _BROKER = 4
@@ -110,6 +115,26 @@ def test_fetches_of_many_partitions_that_wait_for_records_hold_nobody_up_and_tak
             assert answers(broker.host, broker.port, SERVED_WITHIN_S)
     assert neighbour.slowest_s < SERVED_WITHIN_S
     assert peak_bytes(broker) - before < 64 * MIB
+
+
+@pytest.mark.parametrize(
+    "request_of_many",
+    [
+        pytest.param(fetch_of_many("empty", 36_000), id="Fetch"),
+        pytest.param(commit_of_many("empty", 100_000), id="OffsetCommit"),
+        pytest.param(produce_of_many("empty", 50_000), id="Produce"),
+    ],
+)
+def test_requests_that_name_many_partitions_over_many_connections_hold_nobody_up(
+    broker: LocalBroker, request_of_many: bytes
+) -> None:
+    with connect(broker) as sock:
+        until(lambda: find_coordinator(sock, 0) == 0, "the coordinator is there")
+    with NeighbourProcess(broker, "honest") as neighbour, ThreadPoolExecutor(_FLOOD_HOSTS) as pool:
+        hosts = [f"127.0.3.{number}" for number in range(1, _FLOOD_HOSTS + 1)]
+        sizes = list(pool.map(lambda host: {len(each) for each in flood(broker, host, request_of_many, 16, 3)}, hosts))
+    assert sizes[0] == set.union(*sizes), "all have the same answer"
+    assert neighbour.slowest_s < SERVED_WITHIN_S
 
 
 def test_large_answers_that_nobody_reads_take_little_memory_and_hold_no_other_up(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ fn route(shared: &Arc<Shared>, from: &mut Origin, frame: &mut Frame) -> Result<O
     if info.key == ApiKey::Produce {
         return Ok(handlers::produce::handle(call, read(reader, version)?, frame));
     }
-    if reader.left() > budget::FREE_BYTES && handlers::common::large::grows(info.key) {
+    if reader.left() > budget::FREE_BYTES {
         return Ok(handlers::common::large::handle(call, info.key, reader, answered));
     }
     answered(call, info.key, reader)

@@ -99,6 +99,10 @@ use pylog_security::principal::NoPrincipal;
 use pylog_security::tls::TlsError;
 use pylog_storage::{Clock, Disk, LogManager, StorageError, TopicPartition};
 
+/// A network thread looks for bytes that have arrived after so many turns of connections, where it has no time left otherwise. Tokio's 61
+/// turns would keep a client waiting for seconds when each is that of a large request.
+const TURNS_PER_LOOK: u32 = 8;
+
 /// Why the server cannot start or stop as it should.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
@@ -364,6 +368,7 @@ impl Server {
         let runtime = Builder::new_multi_thread()
             .worker_threads(self.shared.settings.num_network_threads.max(1))
             .thread_name("pylog-server")
+            .event_interval(TURNS_PER_LOOK)
             .on_thread_start(move || broker::belong_to(node_id))
             .enable_io()
             .enable_time()

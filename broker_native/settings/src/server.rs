@@ -57,8 +57,8 @@ settings! {
         "max.incremental.fetch.session.cache.slots" INT max_incremental_fetch_session_cache_slots: usize = 1000,
             at_least(0);
         /// Threads for requests that take long: those that look up offsets by time, carry compressed batches that
-        /// decompress to a large size, or sync files. One client address uses at most half of them. All other requests
-        /// need none.
+        /// decompress to a large size, name thousands of partitions or topics, or sync files. One client address uses at
+        /// most half of them. All other requests need none.
         "num.io.threads" INT num_io_threads: usize = 8, at_least(1), high();
         /// Threads that read requests, serve them and send responses.
         "num.network.threads" INT num_network_threads: usize = 2, between(1, 256), high();

@@ -1,4 +1,5 @@
-//! Work of requests that may take long: opening large batches, syncing files. Done by threads of its own, at most
+//! Work of requests that may take long: opening large batches, reading and answering requests that name much,
+//! syncing files. Done by threads of its own, at most
 //! `num.io.threads` at once, half of them for one address; the network threads serve everybody else meanwhile. Passwords are hashed by
 //! [`PASSWORD_THREADS`] others: who only guesses them waits for who does the same.
 use std::net::IpAddr;

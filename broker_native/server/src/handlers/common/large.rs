@@ -1,7 +1,14 @@
-//! Large requests of the kinds whose answers grow with them. They wait for room before they are read, and their answers hold some
+//! Large requests, other than Produce. They are read and answered by the threads of slow requests ([`slow`]): 36,000 partitions of a
+//! Fetch take 50 ms, and the network threads serve everybody else meanwhile.
+//!
+//! Those of the kinds whose answers grow with them wait for room before they are read, and their answers hold some
 //! until they are sent (`queued.max.response.bytes`). One request has at most half of it, and so a bound for what it may ask.
 //!
 //! While a large Fetch waits for records, `fetch.wait.max.partitions` bounds what it takes.
+//!
+//! [`slow`]: crate::io::slow
+use std::sync::Arc;
+
 use crate::call::{Call, Later, Outcome, Reply};
 use crate::io::budget;
 use crate::io::room::holding;
@@ -17,7 +24,7 @@ pub const TIMES: usize = 52;
 /// Whether the answer to a request of this kind can be much larger than the request: it names many things, and the answer says much
 /// about each. Of the other kinds, Produce and what coordinators write are larger than their answers, and a question to Python takes
 /// its room when it is asked.
-pub fn grows(key: ApiKey) -> bool {
+fn grows(key: ApiKey) -> bool {
     matches!(
         key,
         ApiKey::Fetch
@@ -43,11 +50,37 @@ pub fn grows(key: ApiKey) -> bool {
     )
 }
 
-/// Has `answering` read and answer the request when there is room for that.
+/// Has `answering` read and answer the request, when there is room where it takes some.
 pub fn handle(call: Call, key: ApiKey, reader: Reader, answering: Answering) -> Outcome {
-    Outcome::Owning(Box::new(move |request| -> Later {
-        Box::pin(when_there_is_room(call, key, reader, answering, request))
+    Outcome::Owning(Box::new(move |request_bytes| -> Later {
+        if grows(key) {
+            Box::pin(when_there_is_room(call, key, reader, answering, request_bytes))
+        } else {
+            Box::pin(without_room(call, key, reader, answering, request_bytes))
+        }
     }))
+}
+
+/// Has the request read and answered by a thread for slow requests; or the reply that it comes to nothing.
+async fn slowly(call: Call, key: ApiKey, reader: Reader, answering: Answering) -> Result<Outcome, Reply> {
+    let (shared, address) = (Arc::clone(&call.shared), call.peer.ip());
+    let outcome =
+        shared.slow.run(address, move || answering(call, key, reader)).await.map_err(Reply::from)?;
+    outcome.map_err(|error| Reply::Close(error.to_string()))
+}
+
+/// The request keeps its share of the budget until it has its answer.
+async fn without_room(
+    call: Call,
+    key: ApiKey,
+    reader: Reader,
+    answering: Answering,
+    _request_bytes: budget::BudgetShare,
+) -> Reply {
+    match slowly(call, key, reader, answering).await {
+        Ok(outcome) => outcome.reply().await,
+        Err(reply) => reply,
+    }
 }
 
 async fn when_there_is_room(
@@ -63,9 +96,9 @@ async fn when_there_is_room(
         Ok(held) => held,
         Err(no_room) => return no_room.into(),
     };
-    let outcome = match answering(call, key, reader) {
+    let outcome = match slowly(call, key, reader, answering).await {
         Ok(outcome) => outcome,
-        Err(error) => return Reply::Close(error.to_string()),
+        Err(reply) => return reply,
     };
     drop(request_bytes);
     let reply = match outcome {

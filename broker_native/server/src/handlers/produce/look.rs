@@ -21,6 +21,9 @@ use pylog_wire::messages::ProduceRequest;
 /// A request whose records have more bytes in all, opened, is a slow one.
 pub const AT_ONCE_BYTES: usize = /* 4 MiB */ 4 << 20;
 
+/// A request with more partitions is a slow one, and its answer a large one; at most this many errors of one answer have a sentence.
+pub const MANY: usize = 1_000;
+
 /// A request, and what is known of its batches, in their order.
 pub struct Batches {
     /// The request, without its records.
@@ -57,6 +60,11 @@ struct Left {
 struct Slow;
 
 impl Batches {
+    /// Whether there are so many that even a short look at each takes long.
+    pub fn is_of_many(&self) -> bool {
+        self.ranges.len() > MANY
+    }
+
     /// Whether records name schemas that are not known, and the registry was not asked yet.
     pub fn must_ask_registry(&self) -> bool {
         let are_unsure = |looked: &Looked| looked.faults.as_ref().is_some_and(schemas::Faults::are_unsure);

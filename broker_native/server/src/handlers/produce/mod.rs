@@ -27,7 +27,7 @@ use tokio::sync::oneshot;
 use self::find::find;
 use self::keys::{record_errors, refuse_unkeyed};
 use self::leaders::{add_current_leaders, next_leader};
-use self::look::{AT_ONCE_BYTES, Batches, Looked, max_bytes, refusal};
+use self::look::{AT_ONCE_BYTES, Batches, Looked, MANY, max_bytes, refusal};
 use self::verify::{CoordinatorQuestion, MAX_QUESTIONS, TransactionCheck, ask, unverified};
 use super::common::lookup::led;
 use crate::authorization::table::PRODUCE_TRANSACTION;
@@ -48,8 +48,6 @@ use pylog_wire::messages::{ProduceRequest, ProduceResponse};
 const ZSTD_FROM: i16 = 7;
 /// What `acks` says when the replicas in sync must have the record.
 const ALL: i16 = -1;
-/// An answer of more partitions is a large one. At most this many errors of one answer have a sentence.
-const MANY: usize = 1_000;
 /// Stands for "no offset".
 const NO_OFFSET: i64 = -1;
 
@@ -79,7 +77,10 @@ pub fn handle(call: Call, mut request: ProduceRequest, frame: &mut Frame) -> Out
     let (mut slow, mut is_denied) = (None, false);
     frame.edit(|bytes| {
         is_denied = rights::is_transaction_denied(&call, &batches, bytes);
-        if !is_denied && (!batches.look(&call, bytes, AT_ONCE_BYTES) || batches.must_ask_registry()) {
+        let is_slow = |batches: &mut Batches| {
+            batches.is_of_many() || !batches.look(&call, bytes, AT_ONCE_BYTES) || batches.must_ask_registry()
+        };
+        if !is_denied && is_slow(&mut batches) {
             slow = Some(bytes.to_vec());
         }
     });
@@ -114,7 +115,7 @@ fn all_denied(request: &ProduceRequest) -> ProduceResponse {
     ProduceResponse { responses: responses.collect(), ..Default::default() }
 }
 
-/// As [`handle`] for batches that take long to look at, or that name schemas which are not known here.
+/// As [`handle`] for batches that take long to look at, or that name schemas which are not known here, and for very many of them.
 async fn slowly(call: Call, mut batches: Batches, mut bytes: Vec<u8>) -> Reply {
     let mut was_asked = false;
     loop {
@@ -142,8 +143,16 @@ async fn slowly(call: Call, mut batches: Batches, mut bytes: Vec<u8>) -> Reply {
         let question = ask(&call, &batches, &names, &bytes, &checks);
         answer_questions(&call, &batches, &names, &bytes, question, &mut checks).await;
     }
-    let done = append_all(&call, &mut batches, &mut bytes, &checks);
-    finish(call, &batches.request, Some(done)).reply().await
+    let (caller, is_of_many) = (call.clone(), batches.is_of_many());
+    let append = move || {
+        let done = append_all(&caller, &mut batches, &mut bytes, &checks);
+        (batches, done)
+    };
+    let appended = if is_of_many { call.shared.slow.run(call.peer.ip(), append).await } else { Ok(append()) };
+    match appended {
+        Ok((batches, done)) => finish(call, &batches.request, Some(done)).reply().await,
+        Err(not_done) => not_done.into(),
+    }
 }
 
 /// Asks the transaction's coordinator first, if it has to be asked.
