@@ -47,8 +47,9 @@ _BROKER = 4
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalBroker]:
-    """A broker that remembers few producers, with a topic to attack, and one for an honest client."""
-    with LocalBroker(tmp_path_factory.mktemp("flooded"), producer_id_max_count=_PRODUCERS_MAX) as broker:
+    """A broker that remembers few producers, with a topic to attack, and one for an honest client. It keeps records of 1970, too."""
+    limits = {"producer_id_max_count": _PRODUCERS_MAX, "log_retention_ms": -1}
+    with LocalBroker(tmp_path_factory.mktemp("flooded"), **limits) as broker:
         create_topic(broker.bootstrap_servers, "attacked")
         create_topic(broker.bootstrap_servers, "empty")
         create_topic(broker.bootstrap_servers, "honest")

@@ -36,6 +36,8 @@ _LIMITS = {
     "num_io_threads": 4,
     "num_network_threads": 2,
     "socket_request_receive_timeout_ms": 5_000,
+    # Records of 1970 are kept.
+    "log_retention_ms": -1,
 }
 _CONNECTIONS = 220
 _REQUESTS = 12_000
