@@ -69,17 +69,16 @@ def list_offsets_request(topic: str, timestamp_ms: int) -> bytes:
 
 def fetch_request(topic: str, count: int) -> bytes:
     """Fetch v4 of partition 0, named `count` times, that waits for up to ten minutes."""
-    partitions = struct.pack(">i", count) + struct.pack(">iqi", 0, 0, 1) * count
+    partitions = struct.pack(">iqi", 0, 0, 1) * count
     wait = struct.pack(">iiiib", -1, 600_000, 1, 1_000, 0)
-    return framed(struct.pack(">hhih", 1, 4, 1, -1) + wait + struct.pack(">i", 1) + text(topic) + partitions)
+    return framed(struct.pack(">hhih", 1, 4, 1, -1) + wait + _one_topic(topic, count, partitions))
 
 
 def fetch_of_many(topic: str, count: int) -> bytes:
     """Fetch v4 of `count` partitions, of which the first is there."""
     partitions = b"".join(struct.pack(">iqi", number, 0, 1) for number in range(count))
     wait = struct.pack(">iiiib", -1, 0, 1, 1_000, 0)
-    body = wait + struct.pack(">i", 1) + text(topic) + struct.pack(">i", count) + partitions
-    return framed(struct.pack(">hhih", 1, 4, 1, -1) + body)
+    return framed(struct.pack(">hhih", 1, 4, 1, -1) + wait + _one_topic(topic, count, partitions))
 
 
 def text(value: str) -> bytes:
@@ -87,10 +86,15 @@ def text(value: str) -> bytes:
     return struct.pack(">h", len(value)) + value.encode()
 
 
+def _one_topic(topic: str, count: int, partitions: bytes) -> bytes:
+    """An array of one topic with so many partitions."""
+    return struct.pack(">i", 1) + text(topic) + struct.pack(">i", count) + partitions
+
+
 def offset_fetch_of_many(topic: str, count: int) -> bytes:
     """OffsetFetch v1 of `count` partitions, none of which has an offset."""
-    asked = text(topic) + struct.pack(f">i{count}i", count, *range(count))
-    return framed(struct.pack(">hhih", 9, 1, 1, -1) + text("nobody") + struct.pack(">i", 1) + asked)
+    partitions = struct.pack(f">{count}i", *range(count))
+    return framed(struct.pack(">hhih", 9, 1, 1, -1) + text("nobody") + _one_topic(topic, count, partitions))
 
 
 def metadata_of_many(count: int) -> bytes:
@@ -103,28 +107,14 @@ def commit_of_many(topic: str, count: int) -> bytes:
     """OffsetCommit v2 of `count` partitions, of which the first is there."""
     partitions = b"".join(struct.pack(">iq", number, 1) + text("") for number in range(count))
     who = text("many") + struct.pack(">i", -1) + text("") + struct.pack(">q", -1)
-    return framed(
-        struct.pack(">hhih", 8, 2, 1, -1)
-        + who
-        + struct.pack(">i", 1)
-        + text(topic)
-        + struct.pack(">i", count)
-        + partitions
-    )
+    return framed(struct.pack(">hhih", 8, 2, 1, -1) + who + _one_topic(topic, count, partitions))
 
 
 def produce_of_many(topic: str, count: int) -> bytes:
     """Produce v3 of an empty batch to each of `count` partitions, none of which is there."""
     partitions = b"".join(struct.pack(">ii", 1_000 + number, 61) + bytes(61) for number in range(count))
     limits = struct.pack(">hhi", -1, 1, 30_000)
-    return framed(
-        struct.pack(">hhih", 0, 3, 1, -1)
-        + limits
-        + struct.pack(">i", 1)
-        + text(topic)
-        + struct.pack(">i", count)
-        + partitions
-    )
+    return framed(struct.pack(">hhih", 0, 3, 1, -1) + limits + _one_topic(topic, count, partitions))
 
 
 def describe_configs(resources: list[tuple[int, str, list[str] | None]]) -> bytes:
@@ -164,8 +154,7 @@ def until_coordinators_serve(sock: socket.socket) -> None:
 
 def commit(group: str) -> bytes:
     """OffsetCommit v2 of partition 0 of "honest"; the error code is the last thing in the answer."""
-    partitions = struct.pack(">iiq", 1, 0, 1) + text("m" * 4_000)
-    topics = struct.pack(">i", 1) + text("honest") + partitions
+    topics = _one_topic("honest", 1, struct.pack(">iq", 0, 1) + text("m" * 4_000))
     body = text(group) + struct.pack(">i", -1) + text("") + struct.pack(">q", -1) + topics
     return framed(struct.pack(">hhih", 8, 2, 1, -1) + body)
 

@@ -37,9 +37,8 @@ pytestmark = [pytest.mark.alone, pytest.mark.skipif(not OTHERS, reason="attacker
 
 _KEPT = 0.9
 _WINDOWS = rounds("PYLOG_SECURITY_WINDOWS", 5, 50)
-_MORE_WINDOWS = 4 * _WINDOWS
-#: How many times more connections are held half open.
-_MORE_TIMES = 4
+#: How many times as much is measured once more where the first time says that too little is kept.
+_MORE = 4
 _WINDOW_S = 0.2
 _GROWS_MAX = 64 * MIB
 #: How many connections are half open, and how many more come in a second while the rate is taken.
@@ -142,6 +141,18 @@ def _kept(quiet: list[float], attacked: list[float]) -> float:
     return statistics.median(rate / usual for rate, usual in zip(attacked, beside, strict=True))
 
 
+def _in_turns(few: int, quiet: Callable[[], float], attacked: Callable[[], float]) -> tuple[list[float], list[float]]:
+    """Rates without and under an attack, in turns, for `_kept`: `few` of the attack, and more where these say that too little is kept."""
+    usual, under = [quiet()], []
+    for count in (few, _MORE * few):
+        for _ in range(count):
+            under.append(attacked())
+            usual.append(quiet())
+        if _kept(usual, under) >= _KEPT:
+            break
+    return usual, under
+
+
 def _shown(what: str, kept: float, quiet: list[float], per_s: float) -> str:
     return (
         f"{what}: {kept:.3f} of {statistics.median(quiet):,.0f} answers a second, under {per_s:.0f} attempts a second"
@@ -163,14 +174,8 @@ def test_each_attempt_sees_its_error_and_a_good_client_keeps_nine_tenths_of_its_
     attacks = [attack for attack in ATTACKS if attack.group == group]
     attackers = Attackers(fort, attacks, f"127.0.9.{1 + GROUPS.index(group)}")
     before = peak_bytes(fort.broker)
-    windows, attacked = Windows(fort, good), []
-    quiet = [windows.quiet()]
-    for count in (_WINDOWS, _MORE_WINDOWS):
-        for _ in range(count):
-            attacked.append(windows.attacked(attackers.once, pace(group)))
-            quiet.append(windows.quiet())
-        if _kept(quiet, attacked) >= _KEPT:
-            break
+    windows = Windows(fort, good)
+    quiet, attacked = _in_turns(_WINDOWS, windows.quiet, lambda: windows.attacked(attackers.once, pace(group)))
     made = attackers.made
     attackers.finish()
     assert {name: set(seen) for name, seen in attackers.seen.items()} == {each.name: {each.sees} for each in attacks}
@@ -231,18 +236,13 @@ def test_ten_thousand_half_open_connections_cost_a_good_client_little_and_leave_
     def usual() -> float:
         return statistics.median(windows.quiet() for _ in range(_WINDOWS))
 
-    quiet, attacked = [usual()], []
     with _descriptors(_HALF_OPEN) as count:
         if count < 3 * _HANDSHAKES:
             pytest.skip(f"this process may not have more than {count} connections: raise its hard limit (ulimit -Hn)")
-        for times in (1, _MORE_TIMES):
-            for _ in range(times):
-                attacked.append(_half_open(fort, good, windows, count))
-                quiet.append(usual())
-            if _kept(quiet, attacked) >= _KEPT:
-                break
+        quiet, attacked = _in_turns(1, usual, lambda: _half_open(fort, good, windows, count))
     assert fort.sockets() <= sockets
     assert f"ssl.handshake.max.connections={_HANDSHAKES} " in fort.broker.logs()
     _check_unharmed(fort, before)
-    print(_shown("half open", _kept(quiet, attacked), quiet, _HALF_OPEN_PER_S))
-    assert _kept(quiet, attacked) >= _KEPT, (quiet, attacked)
+    kept = _kept(quiet, attacked)
+    print(_shown("half open", kept, quiet, _HALF_OPEN_PER_S))
+    assert kept >= _KEPT, (quiet, attacked)

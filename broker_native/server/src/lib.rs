@@ -99,8 +99,8 @@ use pylog_security::principal::NoPrincipal;
 use pylog_security::tls::TlsError;
 use pylog_storage::{Clock, Disk, LogManager, StorageError, TopicPartition};
 
-/// A network thread looks for bytes that have arrived after so many turns of connections, where it has no time left otherwise. Tokio's 61
-/// turns would keep a client waiting for seconds when each is that of a large request.
+/// A network thread that is never idle looks for new bytes of other connections after so many turns. After Tokio's 61, a client would
+/// wait for seconds when each turn takes tens of milliseconds.
 const TURNS_PER_LOOK: u32 = 8;
 
 /// Why the server cannot start or stop as it should.

@@ -77,16 +77,17 @@ pub fn handle(call: Call, mut request: ProduceRequest, frame: &mut Frame) -> Out
     let (mut slow, mut is_denied) = (None, false);
     frame.edit(|bytes| {
         is_denied = rights::is_transaction_denied(&call, &batches, bytes);
-        let is_slow = |batches: &mut Batches| {
-            batches.is_of_many() || !batches.look(&call, bytes, AT_ONCE_BYTES) || batches.must_ask_registry()
-        };
-        if !is_denied && is_slow(&mut batches) {
+        if !is_denied
+            && (batches.is_of_many()
+                || !batches.look(&call, bytes, AT_ONCE_BYTES)
+                || batches.must_ask_registry())
+        {
             slow = Some(bytes.to_vec());
         }
     });
     if is_denied {
         let response = all_denied(&batches.request);
-        return finish(call, &batches.request, Some(Done { response, pending: Vec::new() }));
+        return finish(call, &batches, Some(Done { response, pending: Vec::new() }));
     }
     match slow {
         Some(bytes) => Outcome::in_order(slowly(call, batches, bytes)),
@@ -94,7 +95,7 @@ pub fn handle(call: Call, mut request: ProduceRequest, frame: &mut Frame) -> Out
         None => {
             let mut done = None;
             frame.edit(|bytes| done = Some(append_all(&call, &mut batches, bytes, &[])));
-            finish(call, &batches.request, done)
+            finish(call, &batches, done)
         }
     }
 }
@@ -150,7 +151,7 @@ async fn slowly(call: Call, mut batches: Batches, mut bytes: Vec<u8>) -> Reply {
     };
     let appended = if is_of_many { call.shared.slow.run(call.peer.ip(), append).await } else { Ok(append()) };
     match appended {
-        Ok((batches, done)) => finish(call, &batches.request, Some(done)).reply().await,
+        Ok((batches, done)) => finish(call, &batches, Some(done)).reply().await,
         Err(not_done) => not_done.into(),
     }
 }
@@ -168,11 +169,11 @@ fn in_transaction(call: Call, mut batches: Batches, frame: &mut Frame) -> Outcom
             Some(question) => later = Some((question, bytes.to_vec())),
         }
     });
-    let Some((question, mut bytes)) = later else { return finish(call, &batches.request, done) };
+    let Some((question, mut bytes)) = later else { return finish(call, &batches, done) };
     Outcome::in_order(async move {
         answer_questions(&call, &batches, &names, &bytes, Some(question), &mut checks).await;
         let done = append_all(&call, &mut batches, &mut bytes, &checks);
-        finish(call, &batches.request, Some(done)).reply().await
+        finish(call, &batches, Some(done)).reply().await
     })
 }
 
@@ -250,7 +251,8 @@ fn append_all(call: &Call, batches: &mut Batches, bytes: &mut [u8], checks: &[Tr
     Done { response: ProduceResponse { responses, ..Default::default() }, pending }
 }
 
-fn finish(call: Call, request: &ProduceRequest, done: Option<Done>) -> Outcome {
+fn finish(call: Call, batches: &Batches, done: Option<Done>) -> Outcome {
+    let request = &batches.request;
     let Some(Done { mut response, pending }) = done else {
         return Outcome::Now(Reply::Close("a bug of the broker: nothing was appended".into()));
     };
@@ -261,11 +263,9 @@ fn finish(call: Call, request: &ProduceRequest, done: Option<Done>) -> Outcome {
             Outcome::Now(call.answer(&response))
         }
         (_, false) => {
-            let of_many =
-                response.responses.iter().map(|topic| topic.partition_responses.len()).sum::<usize>() > MANY;
             let waits = Box::pin(when_acknowledged(call, response, pending, request.timeout_ms));
             // The records are in the log; the answer to many partitions may be as large as they were.
-            if of_many { Outcome::Later(waits) } else { Outcome::Freed(waits) }
+            if batches.is_of_many() { Outcome::Later(waits) } else { Outcome::Freed(waits) }
         }
     }
 }
