@@ -1,7 +1,5 @@
 """``pylog group list | describe | reset-offsets | delete``. Resets and deletions are only shown until --execute is given."""
 
-import time
-from collections.abc import Iterable, Sequence
 from typing import Any
 
 import click
@@ -14,13 +12,12 @@ from pylog_spark.cli.common import (
     echo_table,
     execute_option,
     json_option,
-    milliseconds,
     plural,
     refuse_failed,
 )
-from pylog_spark.client.admin import EARLIEST, LATEST, Admin
+from pylog_spark.cli.reset import Partition, bounds_of, expanded, moves_of, reset_options, scenario_of, selection_of
+from pylog_spark.client.admin import Admin
 from pylog_spark.client.errors import LogError
-from pylog_spark.offsets.reset import How, Known, ResetScenario, duration_ms, new_offset, selected
 from pylog_spark.results.groups import GroupDescription, MemberDescription
 
 # A group in one of these states has no members.
@@ -29,8 +26,6 @@ _INACTIVE = frozenset({"Empty", "Dead"})
 _SHARE = "share"
 #: The fields of a group's description that are shown.
 _KEPT = ("group_id", "type", "state", "protocol_type", "assignor", "coordinator", "members")
-
-Partition = tuple[str, int]
 
 
 @click.group()
@@ -95,13 +90,8 @@ Examples:
     "--topic", "topics", multiple=True, metavar="TOPIC[:0,1]", help="All or some of its partitions. Repeatable."
 )
 @click.option("--all-topics", is_flag=True, help="Every partition that the group has an offset for.")
-@click.option("--to-earliest", is_flag=True, help="To the first record.")
-@click.option("--to-latest", is_flag=True, help="To the end, after the last record.")
+@reset_options
 @click.option("--to-current", is_flag=True, help="To the committed offset; to the end where there is none.")
-@click.option("--to-offset", type=click.IntRange(0), metavar="N", help="To this offset.")
-@click.option("--shift-by", type=int, metavar="N", help="N offsets further, or back when N is negative.")
-@click.option("--to-datetime", metavar="TIME", help="To the first record of this time, such as 2026-01-31T12:00 (UTC).")
-@click.option("--by-duration", metavar="PERIOD", help="To the first record of the last PERIOD, such as PT1H or P7D.")
 @execute_option
 @bootstrap_option
 @client_config_option
@@ -117,10 +107,10 @@ def reset_offsets(
     **ways: Any,
 ) -> None:
     """Reset the offsets of the group NAME, which must have no members."""
-    scenario = _scenario(ways)
+    scenario = scenario_of(ways)
     if bool(topics) == all_topics:
         raise click.UsageError("Say which partitions: --topic TOPIC[:0,1], or --all-topics.")
-    wanted = _selection(topics)
+    wanted = selection_of(topics)
     with admin_of(bootstrap, client_config) as admin:
         is_share = _refuse_active(admin, name) == _SHARE
         current = (
@@ -128,10 +118,10 @@ def reset_offsets(
             if is_share
             else admin.group_offsets(name)
         )
-        partitions = sorted(current) if all_topics else _expanded(admin, wanted)
+        partitions = sorted(current) if all_topics else expanded(admin, wanted)
         if not partitions:
             raise LogError("GROUP_ID_NOT_FOUND", f"Group '{name}' has no offsets: name the topics with --topic.")
-        moves = _moves(admin, partitions, current, scenario)
+        moves = moves_of(admin, partitions, current, scenario)
         if execute:
             alter = admin.alter_share_group_offsets if is_share else admin.alter_group_offsets
             alter(name, {(move["topic"], move["partition"]): move["new_offset"] for move in moves})
@@ -184,7 +174,7 @@ def _described(admin: Admin, name: str) -> dict[str, Any]:
         partition: member for member in found.members for partition in member.partitions
     }
     partitions = sorted({*committed, *owners})
-    bounds = _bounds(admin, partitions)
+    bounds = bounds_of(admin, partitions)
     rows = []
     for partition in partitions:
         offset, end = committed.get(partition), bounds[partition][1] if partition in bounds else None
@@ -202,7 +192,7 @@ def _shared(admin: Admin, found: GroupDescription) -> dict[str, Any]:
     begun = admin.share_group_offsets(found.group_id)
     read = {partition for member in found.members for partition in member.partitions}
     partitions = sorted({*begun, *read})
-    bounds = _bounds(admin, partitions)
+    bounds = bounds_of(admin, partitions)
     rows = []
     for partition in partitions:
         at = begun.get(partition)
@@ -251,69 +241,3 @@ def _refuse_active(admin: Admin, name: str) -> str:
         sentence = f"Group '{name}' has members (state {found.state}): stop its consumers first."
         raise LogError("NON_EMPTY_GROUP", sentence)
     return found.type
-
-
-def _scenario(ways: dict[str, Any]) -> ResetScenario:
-    given = {key: value for key, value in ways.items() if value is not None and value is not False}
-    if len(given) != 1:
-        names = ", ".join(f"--{key.replace('_', '-')}" for key in ways)
-        raise click.UsageError(f"Say which offsets to set, with one of {names}.")
-    way, value = next(iter(given.items()))
-    if way == "by_duration":
-        try:
-            return ResetScenario(How.TIME, int(time.time() * 1000) - duration_ms(value))
-        except ValueError as error:
-            raise click.BadParameter(f"{error}.", param_hint="--by-duration") from None
-    if way == "to_datetime":
-        return ResetScenario(How.TIME, milliseconds(value))
-    return ResetScenario(How(way.replace("_", "-")), 0 if value is True else value)
-
-
-def _selection(topics: Sequence[str]) -> list[tuple[str, list[int] | None]]:
-    try:
-        return list(selected(topics))
-    except ValueError as error:
-        raise click.BadParameter(f"{error}.", param_hint="--topic") from None
-
-
-def _expanded(admin: Admin, wanted: Iterable[tuple[str, list[int] | None]]) -> list[Partition]:
-    partitions: set[Partition] = set()
-    for topic, numbers in wanted:
-        there = [partition.partition for partition in admin.topic(topic).partitions]
-        missing = sorted(set(numbers or []) - set(there))
-        if missing:
-            sentence = f"Topic '{topic}' has no partition {missing[0]}; it has {len(there)}."
-            raise LogError("UNKNOWN_TOPIC_OR_PARTITION", sentence)
-        partitions.update((topic, number) for number in (there if numbers is None else numbers))
-    return sorted(partitions)
-
-
-def _bounds(admin: Admin, partitions: Sequence[Partition]) -> dict[Partition, tuple[int, int]]:
-    """First and end offset of each partition whose topic is still there."""
-    topics = admin.topics(sorted({topic for topic, _ in partitions})) if partitions else []
-    there = {(topic.name, each.partition) for topic in topics for each in topic.partitions}
-    known = [partition for partition in partitions if partition in there]
-    starts = admin.offsets([(*partition, EARLIEST) for partition in known]) if known else []
-    ends = admin.offsets([(*partition, LATEST) for partition in known]) if known else []
-    return {partition: (start.offset, end.offset) for partition, start, end in zip(known, starts, ends, strict=True)}
-
-
-def _moves(
-    admin: Admin, partitions: Sequence[Partition], current: dict[Partition, int], scenario: ResetScenario
-) -> list[dict[str, Any]]:
-    bounds = _bounds(admin, partitions)
-    at_time: dict[Partition, int] = {}
-    if scenario.how is How.TIME:
-        found = admin.offsets([(*partition, scenario.value) for partition in bounds])
-        at_time = {(each.topic, each.partition): each.offset for each in found if each.offset >= 0}
-    moves = []
-    for partition in bounds:
-        start, end = bounds[partition]
-        offset = new_offset(scenario, Known(start, end, current.get(partition), at_time.get(partition)))
-        if offset is None:
-            sentence = f"The group has no offset in {partition[0]}-{partition[1]} to shift: use another option, such as --to-offset."
-            raise LogError("INVALID_ARGUMENT", sentence)
-        moves.append(
-            {"topic": partition[0], "partition": partition[1], "offset": current.get(partition), "new_offset": offset}
-        )
-    return moves

@@ -31,6 +31,7 @@ _VERBS = {
     "user": "Create, list and delete users that log in by SCRAM.",
     "acl": "List, create and delete ACLs: which principal may do what.",
     "quota": "List, set and remove quotas of users, client ids and addresses.",
+    "checkpoint": "Look at a streaming query's checkpoint, show its lag, rewind it, copy it.",
     "group": "List and describe consumer groups, reset their offsets, delete them.",
     "mirror": "Keep topics of another cluster, Apache Kafka or pylog, in this one.",
     "produce": "Write lines of a file or of standard input into a topic.",
