@@ -5,7 +5,7 @@ Each row can run alone.
 
 from functools import partial
 
-from benchmarks import audit, clusters, cpu_of_rows, failover, measures, secured, streams, tables, typed
+from benchmarks import audit, clusters, cpu_of_rows, failover, frames, measures, secured, streams, tables, typed
 from benchmarks.coordination import commits, transactions
 from benchmarks.row import Row, at_most, part, ratio_at_least, ratio_at_most
 
@@ -129,6 +129,12 @@ _TYPED_ROWS = tuple(
     )
 )  # fmt: skip
 
+_FRAME_ROWS = tuple(
+    Row(f"frame-{client}", f"100 B into a pandas frame, {client} beside", "M rows/s", True, ratio_at_least(20, client),
+        partial(frames.into_frame, client=client, records=records, value_bytes=100))
+    for client, records in ((frames.CONFLUENT, 1_000_000), (frames.AIOKAFKA, 1_000_000), (frames.KAFKA_PYTHON, 200_000))
+)  # fmt: skip
+
 _AUDIT_ROWS = (
     Row("audit-write", "Spark batch write 100 B, counted for an audit", "M rows/s", True, ratio_at_least(0.99, audit.UNCOUNTED),
         partial(audit.spark_write, records=3_000_000, value_bytes=100)),
@@ -237,6 +243,7 @@ ROWS: tuple[Row, ...] = (
     + _COORDINATION_ROWS
     + _SPARK_ROWS
     + _TYPED_ROWS
+    + _FRAME_ROWS
     + _AUDIT_ROWS
     + _CPU_ROWS
     + _TLS_ROWS

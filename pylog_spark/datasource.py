@@ -47,7 +47,7 @@ _OF_BATCH = frozenset({"limit", "pushdown"})
 class PylogDataSource(DataSource):
     """Reads and writes the logs of brokers that speak Kafka's protocol.
 
-    The options are in `pylog_spark.options`, the columns in `pylog_spark.schema`.
+    The options are in `pylog_spark.options`, the columns in `pylog_spark.columns` and `pylog_spark.schema`.
 
     Examples
     --------

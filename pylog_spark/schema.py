@@ -8,25 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from pylog_spark.columns import HEADERS_DDL, READ_COLUMNS
 from pylog_spark.errors import PylogError, native
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql.types import StructField, StructType
-
-_HEADERS_DDL = "array<struct<key:string,value:binary>>"
-
-#: Columns of a read, in order, with their Spark types in DDL.
-READ_COLUMNS: dict[str, str] = {
-    "key": "binary",
-    "value": "binary",
-    "topic": "string",
-    "partition": "int",
-    "offset": "bigint",
-    "timestamp": "timestamp",
-    "timestampType": "int",
-    "headers": _HEADERS_DDL,
-}
 
 #: Columns of a write with the types that each may have. Other columns are not written, as by Spark's Kafka connector.
 WRITE_COLUMNS: dict[str, tuple[str, ...]] = {
@@ -34,7 +20,7 @@ WRITE_COLUMNS: dict[str, tuple[str, ...]] = {
     "key": ("binary", "string"),
     "topic": ("string",),
     "partition": ("int", "bigint", "smallint", "tinyint"),
-    "headers": (_HEADERS_DDL, "array<struct<key:string,value:string>>"),
+    "headers": (HEADERS_DDL, "array<struct<key:string,value:string>>"),
     "timestamp": ("timestamp",),
 }
 
@@ -130,24 +116,6 @@ def check_write_types(fields: Mapping[str, StructField], accepted: Mapping[str, 
                 f"The column {field.name} must be {' or '.join(word.upper() for word in accepted[name])} to be written, not "
                 f"{field.dataType.simpleString().upper()}; cast or drop it.",
             )
-
-
-def arrow_schema(columns: Sequence[str], nullable: Mapping[str, bool]) -> pa.Schema:
-    """Give the Arrow schema that Spark expects for `columns`: it compares names, types and nullability exactly."""
-    import pyarrow as pa
-
-    header = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
-    types: dict[str, Any] = {
-        "key": pa.binary(),
-        "value": pa.binary(),
-        "topic": pa.string(),
-        "partition": pa.int32(),
-        "offset": pa.int64(),
-        "timestamp": pa.timestamp("us", tz="UTC"),
-        "timestampType": pa.int32(),
-        "headers": pa.list_(pa.field("element", header)),
-    }
-    return pa.schema([pa.field(name, types[name], nullable.get(name, True)) for name in columns])
 
 
 def _as_declared(field: Any, name: str) -> bool:

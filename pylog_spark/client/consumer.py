@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from pylog_spark.client.admin import EARLIEST, LATEST, Admin
-from pylog_spark.client.errors import LogError, translated
-from pylog_spark.results.topics import TopicDescription
+from pylog_spark.client.admin import Admin
+from pylog_spark.client.errors import translated
+from pylog_spark.client.places import Place, Places
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,8 +21,6 @@ _COLUMNS = ("key", "value", "partition", "offset", "timestamp", "timestampType",
 # How long to wait for records of an empty partition: when it is the only one, and when there are others to ask. Ctrl-C takes as long.
 _WAIT_MS = 200
 _POLL_MS = 10
-
-Start = str | int | Mapping[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +66,8 @@ class Consumer:
         The topic to read.
     partitions : sequence of int, optional
         The partitions to read; all when not given.
-    start : str, int or mapping of int to int
-        ``earliest``, ``latest``, an offset, or an offset for each partition.
+    start : str, int, datetime or mapping of int to int
+        ``earliest``, ``latest``, an offset, an offset for each partition, or a time with a time zone.
     start_timestamp_ms : int, optional
         Begin at the first record at or after this time, in milliseconds since 1970; `start` is then ignored.
     follow : bool
@@ -89,7 +87,7 @@ class Consumer:
         topic: str,
         *,
         partitions: Sequence[int] | None = None,
-        start: Start = "latest",
+        start: Place = "latest",
         start_timestamp_ms: int | None = None,
         follow: bool = True,
         config: Mapping[str, str] | None = None,
@@ -98,12 +96,9 @@ class Consumer:
         self._topic = topic
         self._follow = follow
         with Admin(bootstrap_servers, config) as admin:
-            described = admin.topic(topic)
-            self._topic_id = described.topic_id
-            self.partitions = _chosen(topic, described, partitions)
-            ends = _at(admin, topic, self.partitions, LATEST, self._config.get("isolation.level", "read_uncommitted"))
-            self.ends = ends
-            self.starts = _starts(admin, topic, self.partitions, ends, start, start_timestamp_ms)
+            places = Places(admin, topic, partitions, self._config.get("isolation.level", "read_uncommitted"))
+            self.starts = places.offsets(start) if start_timestamp_ms is None else places.at_ms(start_timestamp_ms)
+        self._topic_id, self.partitions, self.ends = places.topic_id, places.partitions, places.ends
         self._open: dict[int, RangeReader] = {}
 
     def __iter__(self) -> Iterator[Record]:
@@ -199,43 +194,3 @@ def _records(topic: str, batch: "pa.RecordBatch") -> list[Record]:
         stamp = -1 if micros[i] is None else micros[i] // 1000
         records.append(Record(topic, partitions[i], offset, stamp, types[i], keys[i], values[i], pairs))
     return records
-
-
-def _chosen(topic: str, described: TopicDescription, wanted: Sequence[int] | None) -> list[int]:
-    present = sorted(partition.partition for partition in described.partitions)
-    if wanted is None:
-        return present
-    missing = sorted(set(wanted) - set(present))
-    if missing:
-        sentence = f"Topic '{topic}' has no partition {missing[0]}: it has 0 to {len(present) - 1}."
-        raise LogError("UNKNOWN_TOPIC_OR_PARTITION", sentence)
-    return sorted(set(wanted))
-
-
-def _at(
-    admin: Admin, topic: str, partitions: Sequence[int], timestamp: int, isolation_level: str = "read_uncommitted"
-) -> dict[int, int]:
-    found = admin.offsets([(topic, partition, timestamp) for partition in partitions], isolation_level)
-    return {partition: offset for _, partition, offset, _ in found}
-
-
-def _starts(
-    admin: Admin, topic: str, partitions: Sequence[int], ends: Mapping[int, int], start: Start, timestamp: int | None
-) -> dict[int, int]:
-    if timestamp is not None:
-        found = _at(admin, topic, partitions, timestamp)
-        return {partition: offset if offset >= 0 else ends[partition] for partition, offset in found.items()}
-    if start == "latest":
-        return dict(ends)
-    earliest = _at(admin, topic, partitions, EARLIEST)
-    if start == "earliest":
-        return earliest
-    if isinstance(start, str):
-        raise ValueError(f"start={start!r} is not earliest, latest or a number.")
-    starts = {number: start if isinstance(start, int) else start.get(number, earliest[number]) for number in partitions}
-    for partition, offset in starts.items():
-        if not earliest[partition] <= offset <= ends[partition]:
-            have = f"it has {earliest[partition]} to {ends[partition]}"
-            sentence = f"Partition {partition} of topic '{topic}' has no offset {offset}: {have}."
-            raise LogError("OFFSET_OUT_OF_RANGE", sentence)
-    return starts

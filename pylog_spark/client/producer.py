@@ -1,4 +1,4 @@
-"""Writing single records, for programs without Spark. (Spark writes whole Arrow batches: see `sink`.)
+"""Writing records and frames, for programs without Spark. (Spark writes whole Arrow batches: see `sink`.)
 
 Records are gathered into Arrow batches and handed to the native writer, which partitions, compresses, sends and retries.
 Not thread-safe.
@@ -6,7 +6,7 @@ Not thread-safe.
 
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from pylog_spark.audit.counting import write_counts
 from pylog_spark.audit.document import Audit
@@ -21,6 +21,14 @@ Headers = Sequence[tuple[str, bytes | None]]
 
 #: Key, value, partition, timestamp in ms, headers.
 _Row = tuple[bytes | None, bytes | None, int | None, int | None, Headers]
+
+
+class ArrowStream(Protocol):
+    """Whatever gives record batches by Arrow's PyCapsule interface."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Give the stream."""
+
 
 _ROWS_MAX = 10_000
 _BYTES_MAX = 1_000_000
@@ -101,6 +109,28 @@ class Producer:
         self._bytes += len(key or b"") + len(value or b"")
         if len(self._rows) >= _ROWS_MAX or self._bytes >= _BYTES_MAX:
             self.hand_over()
+
+    def send_all(self, frame: ArrowStream) -> None:
+        """Queue the rows of a frame, without a Python object for each. Blocks while the native buffer is full.
+
+        Parameters
+        ----------
+        frame : object with ``__arrow_c_stream__``
+            A table or record batch of pyarrow, a reader of batches, a frame of polars or pandas, a relation of duckdb. Its columns
+            are found by their names: ``value``, and ``key``, ``partition``, ``timestamp`` and ``headers`` where it has them; text or binary,
+            timestamps of any unit. Other columns are not written, as by Spark.
+
+        Raises
+        ------
+        LogError
+            When a column is missing or of another type, or an earlier record could not be delivered.
+        """
+        import pyarrow as pa
+
+        self.hand_over()
+        for batch in pa.RecordBatchReader.from_stream(frame):
+            with translated():
+                self._writer.write(batch)
 
     def hand_over(self) -> None:
         """Hand the gathered records to the native writer, which sends each full batch. Does not wait for acknowledgements."""

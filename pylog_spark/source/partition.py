@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import InputPartition
 
+from pylog_spark.columns import READ_COLUMNS, arrow_schema
 from pylog_spark.errors import LOSS_KINDS, from_native, native, translated
 from pylog_spark.offsets.filters import RecordFilter
 from pylog_spark.offsets.ranges import OffsetRange
 from pylog_spark.options.read import RACK_VARIABLE
-from pylog_spark.schema import READ_COLUMNS, arrow_schema
 from pylog_spark.source.bad_records import BadRecords, BadTopic
 from pylog_spark.source.loss import after_loss
 from pylog_spark.spark.worker import acknowledge, freeze_imports

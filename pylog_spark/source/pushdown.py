@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyspark.sql.datasource as spark
 
+from pylog_spark.columns import READ_COLUMNS
 from pylog_spark.errors import PylogError
 from pylog_spark.offsets.filters import IN, RANGE, BytesTest, RecordFilter
 from pylog_spark.offsets.spans import BEYOND, EVERY, LOWEST, Spans
-from pylog_spark.schema import READ_COLUMNS
 from pylog_spark.source.batch import PylogReader
 from pylog_spark.source.held_back import Release
 

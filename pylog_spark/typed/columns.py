@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from pylog_spark.columns import READ_COLUMNS
 from pylog_spark.errors import PylogError, native, translated
-from pylog_spark.schema import READ_COLUMNS, check_record_column
+from pylog_spark.schema import check_record_column
 from pylog_spark.typed import avro
 from pylog_spark.typed.arrow import arrow_field
 from pylog_spark.typed.formats import (

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from pylog_spark.columns import READ_COLUMNS
 from pylog_spark.errors import PylogError, native, translated
 from pylog_spark.registry.schemas.protobuf import GOOGLE
-from pylog_spark.schema import READ_COLUMNS, WRITE_COLUMNS, check_write_types
+from pylog_spark.schema import WRITE_COLUMNS, check_write_types
 from pylog_spark.typed import avro
 from pylog_spark.typed.arrow import arrow_field, arrow_type
 from pylog_spark.typed.columns import invalid

@@ -7,7 +7,6 @@ import pytest
 from click import BadParameter
 
 from pylog_spark.cli.common import echo_json, echo_table, milliseconds, refuse_failed
-from pylog_spark.client.consumer import _starts
 from pylog_spark.client.errors import LogError
 from pylog_spark.offsets import TopicPartition
 from pylog_spark.results.groups import MemberDescription
@@ -46,35 +45,6 @@ def test_a_time_is_milliseconds_or_iso_and_utc_unless_it_says_otherwise(text, ex
 def test_a_time_that_is_none_is_refused():
     with pytest.raises(BadParameter, match="yesterday"):
         milliseconds("yesterday")
-
-
-class FakeAdmin:
-    """One partition with offsets 5 to 9; records with timestamps up to 100."""
-
-    def offsets(self, wanted, isolation_level="read_uncommitted"):
-        known = {-2: 5, -1: 9}
-        return [(topic, number, known.get(stamp, 7 if stamp <= 100 else -1), stamp) for topic, number, stamp in wanted]
-
-
-@pytest.mark.parametrize(
-    ("start", "timestamp", "expected"),
-    [
-        ("earliest", None, 5),
-        ("latest", None, 9),
-        (6, None, 6),
-        ({0: 8}, None, 8),
-        ("latest", 50, 7),
-        ("latest", 500, 9),
-    ],
-)
-def test_where_reading_starts(start, timestamp, expected):
-    assert _starts(FakeAdmin(), "t", [0], {0: 9}, start, timestamp) == {0: expected}
-
-
-def test_an_offset_outside_the_log_is_refused_with_what_there_is():
-    for start in (4, 10):
-        with pytest.raises(LogError, match=f"has no offset {start}: it has 5 to 9"):
-            _starts(FakeAdmin(), "t", [0], {0: 9}, start, None)
 
 
 def test_a_result_is_printed_as_json_with_its_fields_in_alphabetical_order(capsys):

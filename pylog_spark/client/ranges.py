@@ -1,0 +1,136 @@
+"""Ranges of a topic as Arrow, for programs without Spark: pandas, polars, duckdb and whatever else reads Arrow.
+
+Fetching and decoding happen in native threads while the program looks at what has come; no Python object is made per record. Partitions
+are read one after the other, each in the order of its offsets. A reader is not thread-safe, and is read once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from pylog_spark.client.admin import Admin
+from pylog_spark.client.errors import LogError, translated
+from pylog_spark.client.places import Place, Places
+from pylog_spark.columns import READ_COLUMNS, arrow_schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def read_range(
+    bootstrap_servers: str,
+    topic: str,
+    *,
+    start: Place = "earliest",
+    end: Place = "latest",
+    partitions: Sequence[int] | None = None,
+    columns: Sequence[str] | None = None,
+    local_reads: bool = False,
+    config: Mapping[str, str] | None = None,
+) -> pa.RecordBatchReader:
+    """Read the records of a topic that lie between two places.
+
+    Parameters
+    ----------
+    bootstrap_servers : str
+        ``HOST:PORT``, several separated by commas.
+    topic : str
+        The topic to read.
+    start : str, int, datetime or mapping of int to int
+        The first record: ``earliest``, ``latest``, an offset, an offset for each partition (others begin at their first record), or a
+        time with a time zone, which stands for the first record at or after it.
+    end : str, int, datetime or mapping of int to int
+        Said alike: the first record that is not read any more. ``latest`` is the end of the log as it is now.
+    partitions : sequence of int, optional
+        The partitions to read; all when not given.
+    columns : sequence of str, optional
+        Of ``key``, ``value``, ``topic``, ``partition``, ``offset``, ``timestamp``, ``timestampType`` and ``headers``, in the order
+        wanted; all when not given. Only those are built.
+    local_reads : bool
+        Whether records may come from the broker's own files, on its machine; as the option ``localReads`` of the data source.
+    config : mapping of str to str, optional
+        Settings of the client by Kafka's names, such as ``isolation.level``.
+
+    Returns
+    -------
+    pyarrow.RecordBatchReader
+        Columns with the types of the data source: binary key and value, timestamp in microseconds UTC.
+
+    Raises
+    ------
+    LogError
+        When no broker can be reached, the topic or a partition does not exist, the log does not hold an offset, the start lies behind the
+        end, or a column is unknown. While batches are read, when records are gone meanwhile or brokers are.
+
+    Examples
+    --------
+    >>> from pylog_spark.client import read_range
+    >>> frame = read_range("127.0.0.1:9092", "events", columns=["key", "value"]).read_pandas()  # doctest: +SKIP
+    """
+    import pyarrow as pa
+
+    wanted = tuple(columns if columns is not None else READ_COLUMNS)
+    unknown = [name for name in wanted if name not in READ_COLUMNS]
+    if unknown or not wanted:
+        what = f"A record has no column {unknown[0]!r}" if unknown else "No column is asked for"
+        raise LogError("INVALID_ARGUMENT", f"{what}: the columns are {', '.join(READ_COLUMNS)}.")
+    settings = {**(config or {}), "bootstrap.servers": bootstrap_servers}
+    with Admin(bootstrap_servers, config) as admin:
+        places = Places(admin, topic, partitions, settings.get("isolation.level", "read_uncommitted"))
+        spans = [(topic, *span, places.topic_id) for span in _spans(places, start, end)]
+    schema = arrow_schema(wanted, {})
+    return pa.RecordBatchReader.from_batches(schema, _batches(settings, spans, schema, local_reads=local_reads))
+
+
+def _batches(
+    settings: Mapping[str, str], spans: list[tuple[str, int, int, int, str]], schema: pa.Schema, *, local_reads: bool
+) -> Iterator[pa.RecordBatch]:
+    import pyarrow as pa
+
+    from pylog_spark._native import RangeReader
+
+    if not spans:
+        return
+    (topic, partition, begin, stop, topic_id), *others = spans
+    with translated():
+        reader = RangeReader(
+            settings,
+            topic,
+            partition,
+            begin,
+            stop,
+            schema.names,
+            topic_id=topic_id,
+            then=others,
+            local_reads=local_reads,
+        )
+    try:
+        stream = pa.RecordBatchReader.from_stream(reader)
+        while True:
+            try:
+                batch = stream.read_next_batch()
+            except StopIteration:
+                return
+            except Exception:
+                if reader.error is None:
+                    raise
+                # pyarrow's exception says the same with less.
+                raise LogError(*reader.error) from None
+            yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+    finally:
+        reader.stop()
+
+
+def _spans(places: Places, start: Place, end: Place) -> list[tuple[int, int, int]]:
+    """The partitions with the offsets at which they begin and end, but for those in which nothing lies between."""
+    starts, ends = places.offsets(start), places.offsets(end, "end")
+    for partition in places.partitions:
+        if starts[partition] > ends[partition]:
+            sentence = (
+                f"The range of partition {partition} begins at offset {starts[partition]}, behind its end at {ends[partition]}: choose an "
+                "earlier start or a later end."
+            )
+            raise LogError("INVALID_ARGUMENT", sentence)
+    spans = ((partition, starts[partition], ends[partition]) for partition in places.partitions)
+    return [(partition, begin, stop) for partition, begin, stop in spans if begin < stop]

@@ -1,0 +1,41 @@
+"""The columns that a record is read as: those of Spark's Kafka connector, with their types in Spark and in Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+HEADERS_DDL = "array<struct<key:string,value:binary>>"
+
+#: Columns of a read, in order, with their Spark types in DDL.
+READ_COLUMNS: dict[str, str] = {
+    "key": "binary",
+    "value": "binary",
+    "topic": "string",
+    "partition": "int",
+    "offset": "bigint",
+    "timestamp": "timestamp",
+    "timestampType": "int",
+    "headers": HEADERS_DDL,
+}
+
+
+def arrow_schema(columns: Sequence[str], nullable: Mapping[str, bool]) -> pa.Schema:
+    """Give the Arrow schema that Spark expects for `columns`: it compares names, types and nullability exactly."""
+    import pyarrow as pa
+
+    header = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
+    types: dict[str, Any] = {
+        "key": pa.binary(),
+        "value": pa.binary(),
+        "topic": pa.string(),
+        "partition": pa.int32(),
+        "offset": pa.int64(),
+        "timestamp": pa.timestamp("us", tz="UTC"),
+        "timestampType": pa.int32(),
+        "headers": pa.list_(pa.field("element", header)),
+    }
+    return pa.schema([pa.field(name, types[name], nullable.get(name, True)) for name in columns])
