@@ -23,7 +23,7 @@ _BEGAN = datetime(2026, 1, 1, tzinfo=timezone.utc)
 @pytest.fixture
 def topic(config: dict[str, str], new_topic: Callable[..., str]) -> str:
     """Two partitions of ten records, one a second; the first has none any more before offset 3."""
-    name = new_topic(2)
+    name = new_topic(2, retention_ms="-1")  # or its records are too old
     stamps = pa.array([_BEGAN + timedelta(seconds=number) for number in range(10)], pa.timestamp("ms", "UTC"))
     for partition in (0, 1):
         rows = values_batch(

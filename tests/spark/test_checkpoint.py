@@ -19,8 +19,11 @@ from pyspark.errors import StreamingQueryException
 
 from tests import spark_home
 from tests.spark.support import Collector, Topic, committed
+from tests.spark.test_versions import patch_releases, table
+from tests.spark.versions.environment import python_with_spark
 
 Topics = Callable[..., Topic]
+ROOT = Path(__file__).parents[2]
 _V2 = "spark.sql.streaming.offsetLog.formatVersion"
 _NAMES = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
 
@@ -104,7 +107,7 @@ def test_show_and_lag_are_what_the_query_did(make_topic: Topics, checkpoint: str
 def test_a_query_goes_on_where_it_is_sent_and_batches_keep_counting(
     make_topic: Topics, checkpoint: str, form: str
 ) -> None:
-    topic = make_topic(partitions=2)
+    topic = make_topic(partitions=2, retention_ms="-1")  # its records are of 1970
     stamps = pa.array([(1_000 + number) * 1_000_000 for number in range(10)], pa.timestamp("us", "UTC"))
     topic.put(numbered(10), 0, timestamp=stamps)
     topic.put(numbered(5, 100), 1)
@@ -212,6 +215,45 @@ def test_state_goes_back_with_its_batch_and_stays_where_only_offsets_move(
     finally:
         spark.conf.unset("spark.sql.streaming.stateStore.providerClass")
         spark.conf.unset("spark.sql.streaming.stateStore.minDeltasForSnapshot")
+
+
+@pytest.mark.long  # a Spark of its own; the newest is above
+@pytest.mark.timeout(900)  # the first run of all installs it
+def test_a_checkpoint_of_the_oldest_spark_goes_back_by_time_and_by_batch_with_its_state(
+    make_topic: Topics, checkpoint: str
+) -> None:
+    topic = make_topic(retention_ms="-1")  # its records are of 1970
+
+    def put(first: int) -> None:
+        stamps = pa.array([(1_000 + number) * 1_000_000 for number in range(first, first + 6)])
+        topic.put(["a", "b"] * 3, 0, timestamp=stamps.cast(pa.timestamp("us", "UTC")))
+
+    release = patch_releases()[min(table())]
+    python = str(python_with_spark(release))
+    given = {"PYSPARK_PYTHON": python, "PYSPARK_DRIVER_PYTHON": python, "SPARK_SUBMIT_OPTS": spark_home.JAVA}
+    environment = {**os.environ, **given, "PYTHONPATH": str(ROOT)}
+    environment.pop("SPARK_HOME", None)
+
+    def counted() -> dict[str, int]:
+        command = [python, "-m", "tests.spark.versions.counting", topic.servers, topic.name, checkpoint]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False, env=environment)
+        lines = [line for line in done.stdout.splitlines() if line.startswith("counted ")]
+        assert lines, done.stdout + done.stderr[-4000:]
+        said = json.loads(lines[0].removeprefix("counted "))
+        assert said["version"] == release
+        return dict(said["counts"])
+
+    put(0)
+    assert counted() == {"a": 3, "b": 3}
+    put(6)
+    assert counted() == {"a": 6, "b": 6}
+    assert shown(topic, "show", checkpoint)["stateful"]
+    assert rewind(topic, checkpoint, "--to-datetime", "1970-01-01T00:16:48") == {0: (12, 8)}
+    assert counted() == {"a": 8, "b": 8}
+    assert committed(checkpoint) == [0, 1, 2]
+    assert rewind(topic, checkpoint, "--to-batch", "0") == {0: (12, 6)}
+    topic.put(["a"])
+    assert counted() == {"a": 7, "b": 6}
 
 
 def test_a_batch_that_always_fails_is_passed_over(make_topic: Topics, checkpoint: str) -> None:
