@@ -7,6 +7,7 @@ Sessions and lags are short, so that a fault of a few seconds has consequences.
 import random
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -318,15 +319,19 @@ class Bench:
                 history.replicas.append(Replica(broker, place, data, end))
 
     def close(self) -> None:
-        """End all that was started."""
-        self.network.heal()
-        if hasattr(self, "_cluster"):
-            for broker in self.brokers.values():
-                if broker.running:
-                    broker.kill()
-            self._cluster.close()
-        self._disks.close()
-        if hasattr(self, "watcher"):
-            self.watcher.close()
-        self.network.__exit__(None, None, None)
-        self.zookeeper.heal()
+        """End all that was started, whatever of it fails to."""
+        with ExitStack() as to_do:
+            to_do.callback(self.zookeeper.heal)
+            to_do.callback(self.network.__exit__, None, None, None)
+            if hasattr(self, "watcher"):
+                to_do.callback(self.watcher.close)
+            to_do.callback(self._disks.close)
+            if hasattr(self, "_cluster"):
+                to_do.callback(self._cluster.close)
+                to_do.callback(self._kill_brokers)
+            to_do.callback(self.network.heal)
+
+    def _kill_brokers(self) -> None:
+        for broker in self.brokers.values():
+            if broker.running:
+                broker.kill()
