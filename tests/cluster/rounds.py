@@ -16,9 +16,9 @@ from tests.cluster.faults import FAULTS, KINDS, Fault
 from tests.cluster.final import ends_of, note_groups, read_everything, take_the_rest
 from tests.harness.bench import LAG_S, SESSION_S, Bench
 from tests.harness.history import History, Outcome, Place
-from tests.harness.mixed import COPIER, GROUP, TAKERS, MixedLoad
+from tests.harness.mixed import COPIER, GROUP, MEMBERS, TAKERS, MixedLoad
 from tests.harness.security import OPEN, Security
-from tests.harness.waiting import seconds_until
+from tests.harness.waiting import seconds_until, until
 
 MIXED, SOURCE, TARGET = "mixed", "source", "target"
 PARTITIONS = 2
@@ -215,6 +215,15 @@ def await_taken(history: History, since: float) -> float:
     return seconds_until(accepted, "the share group goes on")
 
 
+def await_members(history: History) -> None:
+    """Wait until every member of the group has read something: on a busy machine a group that lost its coordinator takes its time."""
+
+    def idle() -> set[str]:
+        return set(MEMBERS) - {poll.consumer for poll in history.polls}
+
+    until(lambda: not idle(), lambda: f"records read by {sorted(idle())}")
+
+
 def producers_of(history: History) -> list[str]:
     """Who has sent anything."""
     return sorted({send.producer for send in history.sends})
@@ -263,6 +272,7 @@ def _round(
     this_round.recovery_s = time.monotonic() - healed
     await_copies(history, healed)
     await_taken(history, healed)
+    await_members(history)
     company.healed()
     this_round.elections, this_round.isr_changes = _changes(history, states)
     this_round.controllers = bench.watcher.controllers - controllers

@@ -27,6 +27,7 @@ from tests.harness.security import ADMIN, Way
 
 #: The groups of the members and of the copier.
 GROUP, COPIER = "group", "copier"
+MEMBERS = ("member-1", "member-2")
 #: Who reads everything when the others have ended, and who takes what they have left.
 FINAL, LAST_TAKER = "final", "last taker"
 #: The share group, and its settings.
@@ -104,7 +105,7 @@ def rights(mixed: str, source: str, target: str) -> dict[str, list[AclBinding]]:
             user: [("WRITE", "TOPIC", [mixed]), ("WRITE", "TRANSACTIONAL_ID", [user])]
             for user in ("transactional-1", "transactional-2")
         },
-        **{user: [("READ", "TOPIC", [mixed]), ("READ", "GROUP", [GROUP])] for user in ("member-1", "member-2")},
+        **{user: [("READ", "TOPIC", [mixed]), ("READ", "GROUP", [GROUP])] for user in MEMBERS},
         **{
             user: [("READ", "TOPIC", [mixed]), ("READ", "GROUP", [TAKERS])]
             for user in ("taker-1", "taker-2", LAST_TAKER)
@@ -144,8 +145,7 @@ class MixedLoad(Load):
             Sender("fill", *own, places[source], idempotent=True, period_s=0.03),
             Reader("careful", *own, self.places, committed_only=True),
             Reader("careless", *own, self.places, committed_only=False),
-            Member("member-1", *own, mixed, GROUP),
-            Member("member-2", *own, mixed, GROUP),
+            *(Member(name, *own, mixed, GROUP) for name in MEMBERS),
             Taker("taker-1", *own, mixed, TAKERS),
             Taker("taker-2", *own, mixed, TAKERS),
             Observer("observer", *own, self.places),

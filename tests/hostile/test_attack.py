@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from tests.harness.waiting import until
@@ -62,6 +63,12 @@ def test_a_broker_that_is_killed_during_an_attack_ends_it_with_a_sentence_and_ex
 
 def _has_a_neighbour(runner: int) -> bool:
     """Whether the honest client beside the attack was started."""
-    children = (file.read_text() for file in Path(f"/proc/{runner}/task").glob("*/children"))
-    pids = [pid for text in children for pid in text.split()]
-    return any(b"tests.hostile.neighbour" in Path(f"/proc/{pid}/cmdline").read_bytes() for pid in pids)
+    pids = [pid for file in Path(f"/proc/{runner}/task").glob("*/children") for pid in _read(file).split()]
+    return any("tests.hostile.neighbour" in _read(Path(f"/proc/{pid}/cmdline")) for pid in pids)
+
+
+def _read(file: Path) -> str:
+    """What a file of /proc says; nothing when its thread or process has ended meanwhile."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return file.read_text()
+    return ""
