@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pylog_spark.client.admin import EARLIEST, LATEST, Admin
+from pylog_spark.client.admin import Admin
 from pylog_spark.client.consumer import read_records, record_reader
 from pylog_spark.client.errors import LogError, translated
+from pylog_spark.client.places import Bounds, bounds_of
 from pylog_spark.offsets import TopicPartition
 from pylog_spark.offsets.position import Position
 
@@ -69,35 +70,23 @@ def lag_of(config: Mapping[str, str], position: Position, now_ms: int) -> list[P
     LogError
         When no broker can be reached.
     """
+    partitions = sorted(position.offsets)
     with Admin(config["bootstrap.servers"], config) as admin:
-        topics = {topic.name: topic for topic in admin.topics(sorted({each.topic for each in position.offsets}))}
-        there = {
-            TopicPartition(topic.name, each.partition): topic.topic_id
-            for topic in topics.values()
-            for each in topic.partitions
-        }
-        known = [partition for partition in sorted(position.offsets) if partition in there]
-        starts = admin.offsets([(*partition, EARLIEST) for partition in known]) if known else []
-        ends = admin.offsets([(*partition, LATEST) for partition in known]) if known else []
-    bounds = {partition: (low.offset, high.offset) for partition, low, high in zip(known, starts, ends, strict=True)}
-    return [
-        _lag(config, position, partition, there.get(partition), bounds.get(partition), now_ms)
-        for partition in sorted(position.offsets)
-    ]
+        bounds = bounds_of(admin, partitions)
+    return [_lag(config, position, partition, bounds.get(partition), now_ms) for partition in partitions]
 
 
 def _lag(
     config: Mapping[str, str],
     position: Position,
     partition: TopicPartition,
-    topic_id: str | None,
-    bounds: tuple[int, int] | None,
+    bounds: Bounds | None,
     now_ms: int,
 ) -> PartitionLag:
     offset = position.offsets[partition]
     if bounds is None:
         return PartitionLag(*partition, offset, None, None, None, None, None, "the topic or the partition is gone")
-    start, end = bounds
+    start, end, topic_id = bounds
     was = position.topic_ids.get(partition.topic)
     if was and topic_id and was != topic_id:
         missing = "the topic was deleted and created again"

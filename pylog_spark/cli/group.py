@@ -15,9 +15,10 @@ from pylog_spark.cli.common import (
     plural,
     refuse_failed,
 )
-from pylog_spark.cli.reset import Partition, bounds_of, expanded, moves_of, reset_options, scenario_of, selection_of
+from pylog_spark.cli.reset import Partition, expanded, moves_of, reset_options, scenario_of, selection_of
 from pylog_spark.client.admin import Admin
 from pylog_spark.client.errors import LogError
+from pylog_spark.client.places import bounds_of
 from pylog_spark.results.groups import GroupDescription, MemberDescription
 
 # A group in one of these states has no members.
@@ -177,7 +178,7 @@ def _described(admin: Admin, name: str) -> dict[str, Any]:
     bounds = bounds_of(admin, partitions)
     rows = []
     for partition in partitions:
-        offset, end = committed.get(partition), bounds[partition][1] if partition in bounds else None
+        offset, end = committed.get(partition), bounds[partition].end if partition in bounds else None
         member = owners.get(partition)
         rows.append({
             "topic": partition[0], "partition": partition[1], "offset": offset, "end_offset": end,
@@ -197,7 +198,7 @@ def _shared(admin: Admin, found: GroupDescription) -> dict[str, Any]:
     for partition in partitions:
         at = begun.get(partition)
         start, lag = (at.start_offset, at.lag) if at else (None, None)
-        end = bounds[partition][1] if partition in bounds else None
+        end = bounds[partition].end if partition in bounds else None
         members = sum(partition in member.partitions for member in found.members)
         rows.append(
             {

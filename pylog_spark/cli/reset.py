@@ -7,8 +7,9 @@ from typing import Any, TypeVar
 import click
 
 from pylog_spark.cli.common import milliseconds
-from pylog_spark.client.admin import EARLIEST, LATEST, Admin
+from pylog_spark.client.admin import Admin
 from pylog_spark.client.errors import LogError
+from pylog_spark.client.places import bounds_of
 from pylog_spark.offsets.reset import How, Known, ResetScenario, duration_ms, new_offset, selected
 
 Partition = tuple[str, int]
@@ -77,16 +78,6 @@ def expanded(admin: Admin, wanted: Iterable[tuple[str, list[int] | None]]) -> li
     return sorted(partitions)
 
 
-def bounds_of(admin: Admin, partitions: Sequence[Partition]) -> dict[Partition, tuple[int, int]]:
-    """First and end offset of each partition whose topic is still there."""
-    topics = admin.topics(sorted({topic for topic, _ in partitions})) if partitions else []
-    there = {(topic.name, each.partition) for topic in topics for each in topic.partitions}
-    known = [partition for partition in partitions if partition in there]
-    starts = admin.offsets([(*partition, EARLIEST) for partition in known]) if known else []
-    ends = admin.offsets([(*partition, LATEST) for partition in known]) if known else []
-    return {partition: (start.offset, end.offset) for partition, start, end in zip(known, starts, ends, strict=True)}
-
-
 def moves_of(
     admin: Admin, partitions: Sequence[Partition], current: dict[Partition, int], scenario: ResetScenario
 ) -> list[dict[str, Any]]:
@@ -97,8 +88,7 @@ def moves_of(
         found = admin.offsets([(*partition, scenario.value) for partition in bounds])
         at_time = {(each.topic, each.partition): each.offset for each in found if each.offset >= 0}
     moves = []
-    for partition in bounds:
-        start, end = bounds[partition]
+    for partition, (start, end, _) in bounds.items():
         offset = new_offset(scenario, Known(start, end, current.get(partition), at_time.get(partition)))
         if offset is None:
             sentence = f"The group has no offset in {partition[0]}-{partition[1]} to shift: use another option, such as --to-offset."

@@ -1,10 +1,11 @@
-"""Where a reader of a topic begins and ends: words, offsets and times, as offsets of its partitions."""
+"""Where logs begin and end, and where a reader of a topic does: words, offsets and times, as offsets of its partitions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from functools import cached_property
+from typing import NamedTuple
 
 from pylog_spark.client.admin import EARLIEST, LATEST, Admin
 from pylog_spark.client.errors import LogError
@@ -13,6 +14,25 @@ from pylog_spark.client.errors import LogError
 Place = str | int | datetime | Mapping[int, int]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+class Bounds(NamedTuple):
+    """The first offset of a partition and its end, with the id of its topic."""
+
+    start: int
+    end: int
+    topic_id: str
+
+
+def bounds_of(admin: Admin, partitions: Sequence[tuple[str, int]]) -> dict[tuple[str, int], Bounds]:
+    """Give the bounds of each partition that is still there."""
+    topics = admin.topics(sorted({topic for topic, _ in partitions})) if partitions else []
+    there = {(topic.name, each.partition): topic.topic_id for topic in topics for each in topic.partitions}
+    known = [partition for partition in partitions if partition in there]
+    starts = admin.offsets([(*partition, EARLIEST) for partition in known]) if known else []
+    ends = admin.offsets([(*partition, LATEST) for partition in known]) if known else []
+    found = zip(known, starts, ends, strict=True)
+    return {partition: Bounds(start.offset, end.offset, there[partition]) for partition, start, end in found}
 
 
 class Places:
