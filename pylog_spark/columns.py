@@ -1,12 +1,14 @@
-"""The columns that a record is read as: those of Spark's Kafka connector, with their types in Spark and in Arrow."""
+"""The columns that a record is read as: those of Spark's Kafka connector, with their types in Spark and in Arrow, and batches of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from pylog_spark._native import RangeReader
 
 HEADERS_DDL = "array<struct<key:string,value:binary>>"
 
@@ -39,3 +41,23 @@ def arrow_schema(columns: Sequence[str], nullable: Mapping[str, bool]) -> pa.Sch
         "headers": pa.list_(pa.field("element", header)),
     }
     return pa.schema([pa.field(name, types[name], nullable.get(name, True)) for name in columns])
+
+
+def read_batches(
+    reader: RangeReader, schema: pa.Schema, error_of: Callable[[str, str], Exception]
+) -> Iterator[pa.RecordBatch]:
+    """Give the batches of a native reader in `schema`; its error is raised as what `error_of` makes of kind and message."""
+    import pyarrow as pa
+
+    stream = pa.RecordBatchReader.from_stream(reader)
+    while True:
+        try:
+            batch = stream.read_next_batch()
+        except StopIteration:
+            return
+        except Exception:
+            if reader.error is None:
+                raise
+            # pyarrow's exception says the same with less.
+            raise error_of(*reader.error) from None
+        yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)

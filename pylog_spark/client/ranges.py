@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pylog_spark.client.admin import Admin
 from pylog_spark.client.errors import LogError, translated
 from pylog_spark.client.places import Place, Places
-from pylog_spark.columns import READ_COLUMNS, arrow_schema
+from pylog_spark.columns import READ_COLUMNS, arrow_schema, read_batches
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -86,8 +86,6 @@ def read_range(
 def _batches(
     settings: Mapping[str, str], spans: list[tuple[str, int, int, int, str]], schema: pa.Schema, *, local_reads: bool
 ) -> Iterator[pa.RecordBatch]:
-    import pyarrow as pa
-
     from pylog_spark._native import RangeReader
 
     if not spans:
@@ -106,18 +104,7 @@ def _batches(
             local_reads=local_reads,
         )
     try:
-        stream = pa.RecordBatchReader.from_stream(reader)
-        while True:
-            try:
-                batch = stream.read_next_batch()
-            except StopIteration:
-                return
-            except Exception:
-                if reader.error is None:
-                    raise
-                # pyarrow's exception says the same with less.
-                raise LogError(*reader.error) from None
-            yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+        yield from read_batches(reader, schema, LogError)
     finally:
         reader.stop()
 

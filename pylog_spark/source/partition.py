@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import InputPartition
 
-from pylog_spark.columns import READ_COLUMNS, arrow_schema
+from pylog_spark.columns import READ_COLUMNS, arrow_schema, read_batches
 from pylog_spark.errors import LOSS_KINDS, from_native, native, translated
 from pylog_spark.offsets.filters import RecordFilter
 from pylog_spark.offsets.ranges import OffsetRange
@@ -206,25 +206,8 @@ class RangeSource:
         return self.rack
 
     def _batches(self, reader: RangeReader) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa
-
         freeze_imports()
-        schema = self.arrow_schema()
-        stream = pa.RecordBatchReader.from_stream(reader)
-        while True:
-            try:
-                batch = stream.read_next_batch()
-            except StopIteration:
-                return
-            except Exception as error:
-                if reader.error is None:
-                    raise
-                kind, message = reader.error
-                del error  # pyarrow's exception says the same with less
-                if kind == UNKNOWN_WRITERS:
-                    raise _UnknownWriters from None
-                raise (_Lost(kind, message) if kind in LOSS_KINDS else from_native(kind, message)) from None
-            yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+        return read_batches(reader, self.arrow_schema(), _failure)
 
     def _after_loss(self, left: list[PlannedRange], next_offset: int, lost: _Lost) -> list[PlannedRange]:
         """Give what is left to read after `lost` happened in the first range of `left`. Raises `PylogError` when loss is an error."""
@@ -245,6 +228,13 @@ def _not_read(left: list[PlannedRange], next_offset: int) -> list[PlannedRange]:
     """The ranges of `left`, the first one from where its reader stopped: rows that were not handed out yet are read again."""
     (offsets, topic_id), *others = left
     return [(OffsetRange(offsets.partition, max(offsets.start, next_offset), offsets.end), topic_id), *others]
+
+
+def _failure(kind: str, message: str) -> Exception:
+    """What an error of a reader is raised as."""
+    if kind == UNKNOWN_WRITERS:
+        return _UnknownWriters()
+    return _Lost(kind, message) if kind in LOSS_KINDS else from_native(kind, message)
 
 
 class _UnknownWriters(Exception):
