@@ -1,4 +1,4 @@
-"""Changing a checkpoint, of a query that is stopped: the next batch begins elsewhere, or later batches have never been.
+"""Changing a checkpoint, of a query that is stopped: the next batch begins at other offsets, or later batches have never been.
 
 Two ways, because two things count batches. `moved` changes where the next batch begins; numbers of batches go on, so that no sink takes a new
 batch for one that it has, and state stays as it is. `back_to` forgets all batches behind one, with the state that they left: the query
@@ -58,7 +58,7 @@ class Change:
 
 
 def refuse_running(files: CheckpointFiles, now_s: float) -> None:
-    """Refuse a query that has just written: it may be running. One that waits for records cannot be told from one that is stopped.
+    """Refuse a query that has just written: it may be running. One that waits for records looks like one that is stopped.
 
     Raises
     ------

@@ -35,6 +35,9 @@ _SOURCE = click.option(
     metavar="NAME",
     help="Only this source of the query: its name, or its number as 'pylog checkpoint show' has it.",
 )
+_STOPPED = click.option(
+    "--stopped", is_flag=True, help="The query is stopped, although its checkpoint is younger than a minute."
+)
 
 
 @click.group()
@@ -123,7 +126,7 @@ Stop the query first. What is replaced is kept in a folder of the checkpoint.
 @_SOURCE
 @reset_options
 @click.option("--to-batch", type=click.IntRange(0), metavar="N", help="As it was after batch N, with its state.")
-@click.option("--stopped", is_flag=True, help="The query is stopped, although its checkpoint is younger than a minute.")
+@_STOPPED
 @execute_option
 @bootstrap_option
 @client_config_option
@@ -171,7 +174,7 @@ def rewind(
 @checkpoint.command("fork", epilog="Example: pylog checkpoint fork ./checkpoint ./checkpoint-of-the-copy")
 @click.argument("directory", metavar="DIR")
 @click.argument("to", metavar="NEW-DIR")
-@click.option("--stopped", is_flag=True, help="The query is stopped, although its checkpoint is younger than a minute.")
+@_STOPPED
 @json_option
 def fork_(directory: str, to: str, stopped: bool, as_json: bool) -> None:
     """Copy a checkpoint into a new folder, for another query that goes on where this one is.

@@ -22,16 +22,15 @@ Headers = Sequence[tuple[str, bytes | None]]
 #: Key, value, partition, timestamp in ms, headers.
 _Row = tuple[bytes | None, bytes | None, int | None, int | None, Headers]
 
+_ROWS_MAX = 10_000
+_BYTES_MAX = 1_000_000
+
 
 class ArrowStream(Protocol):
     """Whatever gives record batches by Arrow's PyCapsule interface."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Give the stream."""
-
-
-_ROWS_MAX = 10_000
-_BYTES_MAX = 1_000_000
 
 
 class Producer:
