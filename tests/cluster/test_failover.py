@@ -7,15 +7,18 @@ import random
 import signal
 import time
 from collections.abc import Callable
+from contextlib import closing
 from itertools import count
 
 import pytest
 from confluent_kafka import KafkaException, Producer
 
+from pylog_spark._native import RawConnection
 from pylog_spark.cluster.documents import topic_path
 from tests.cluster.final import ends_of, read
 from tests.cluster.rounds import await_records, outage_s, producers_of
 from tests.cluster.running import judge, running
+from tests.cluster.sharing import ask
 from tests.harness.bench import SESSION_S, Bench
 from tests.harness.history import History, Outcome, Place, Send, Transaction
 from tests.harness.load import QUICK, SILENCE_S, begin_send, end_transaction, give_up, produce
@@ -27,6 +30,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
 _topics = (f"failover-{number}" for number in count())
 _QUICKLY_S = 10.0
+NOT_CONTROLLER = 41
 #: What is found when acknowledged records are gone and others stand at their offsets.
 _LOSS = {"lost write", "unseen", "inconsistent offsets", "nonmonotonic send"}
 
@@ -338,3 +342,20 @@ def _committed(producer: Producer) -> bool:
         if not give_up(producer, transaction, error):
             raise
     return transaction.outcome is Outcome.OK
+
+
+def test_a_controller_without_zookeeper_sends_clients_to_the_next_one_at_once(bench: Bench) -> None:
+    victim, topic = bench.watcher.controller, next(_topics)
+    bench.cut_off_zookeeper(victim)
+    until(lambda: not bench.watcher.registered(victim), "its session is over")
+    broker = bench.brokers[victim]
+    # Much less than the time for which it waits for ZooKeeper.
+    with closing(RawConnection(broker.host, broker.port, 5_000)) as connection:
+        asked = [{"name": topic, "num_partitions": 1, "replication_factor": 2, "assignments": [], "configs": []}]
+        (refused,) = ask(connection, "CreateTopics", 7, topics=asked, timeout_ms=30_000, validate_only=False)["topics"]
+    assert refused["error_code"] == NOT_CONTROLLER
+    # pylog's client asks the next one.
+    with bench.admin(victim) as admin:
+        assert admin.create_topic(topic, 1, 2).num_partitions == 1
+    bench.heal()
+    bench.await_whole([topic])

@@ -68,6 +68,31 @@ impl Kind {
         matches!(self, AlterUserScramCredentials | CreateAcls | DeleteAcls | AlterClientQuotas)
     }
 
+    /// Whether it changes what the cluster shares, which needs ZooKeeper.
+    pub fn changes_cluster(self) -> bool {
+        use Kind::{
+            AlterClientQuotas, AlterConfigs, AlterPartitionReassignments, AlterUserScramCredentials,
+            CreateAcls, CreatePartitions, CreateTopics, DeleteAcls, DeleteTopics, ElectLeaders,
+            IncrementalAlterConfigs, UnregisterBroker, UpdateFeatures,
+        };
+        matches!(
+            self,
+            AlterClientQuotas
+                | AlterConfigs
+                | AlterPartitionReassignments
+                | AlterUserScramCredentials
+                | CreateAcls
+                | CreatePartitions
+                | CreateTopics
+                | DeleteAcls
+                | DeleteTopics
+                | ElectLeaders
+                | IncrementalAlterConfigs
+                | UnregisterBroker
+                | UpdateFeatures
+        )
+    }
+
     /// The name that Python knows.
     pub fn name(self) -> &'static str {
         match self {
@@ -120,6 +145,9 @@ pub enum Undecided {
     /// The broker stops, or too many questions wait.
     #[error("the broker is stopping or too busy to decide; try again")]
     Refused,
+    /// The broker's session with ZooKeeper is over: it could not store what it decides.
+    #[error("the broker has lost ZooKeeper, and another one may be the controller; try again")]
+    CutOff,
     /// Too much is being decided, or answered to the client's address.
     #[error(
         "too much memory is in use for other requests and answers (queued.max.response.bytes); try again"

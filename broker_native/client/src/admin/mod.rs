@@ -1,10 +1,12 @@
 //! A cluster as an administrator sees it. Answers are JSON values, shaped as `_native.pyi` says.
 //!
 //! An error of one topic, group or resource is part of the answer; only what concerns the whole request is an `Err`. A
-//! request that changes something is sent once, because a repetition could meet its own effect.
+//! request that changes something is sent once, because a repetition could meet its own effect; only one that was surely not
+//! carried out (`NOT_CONTROLLER`) is sent again.
 //!
 //! | file | what it asks |
 //! |---|---|
+//! | `change` | how a request that changes something is sent |
 //! | [`topics`], [`configs`] | topics, records and the cluster; settings |
 //! | [`groups`], [`group_offsets`], [`share_groups`], `group_answer` | groups and their offsets; what their answers have in common |
 //! | [`transactions`] | transactions and producers |
@@ -15,6 +17,7 @@
 pub mod acls;
 pub mod brokers;
 pub mod by_name;
+mod change;
 pub mod configs;
 pub mod features;
 mod group_answer;
@@ -29,13 +32,8 @@ pub mod transactions;
 
 use crate::error::{ClientError, Result, code};
 use crate::metadata::cluster::Cluster;
-use pylog_wire::{ErrorCode, Request};
-
-/// Sends a request that changes something: to the controller, once it is reached.
-fn change<Q: Request>(cluster: &mut Cluster, what: &str, request: &Q) -> Result<Q::Response> {
-    cluster.retrying(what, |cluster| cluster.metadata(Some(&[]), false).map(drop))?;
-    cluster.call_controller(request)
-}
+use change::change;
+use pylog_wire::ErrorCode;
 
 fn leader(cluster: &mut Cluster, name: &str, partition: i32) -> Result<i32> {
     let topic = cluster.topic(name, false)?;

@@ -22,7 +22,7 @@ pub fn handle(call: Call, mut request: CreateTopicsRequest) -> Outcome {
         return Outcome::Now(call.answer(&CreateTopicsResponse { topics: refused, ..Default::default() }));
     }
     let answer_bytes = request.topics.len().saturating_mul(CREATED_BYTES);
-    let decision = Decision { kind: Kind::CreateTopics, timeout_ms: request.timeout_ms, answer_bytes };
+    let decision = Decision { timeout_ms: request.timeout_ms, answer_bytes, ..Kind::CreateTopics.into() };
     let caller = call.clone();
     decided_then(call, decision, request, error_response, move |answer| {
         answer.topics.iter_mut().for_each(|topic| hide_configs(&caller, topic));

@@ -1,7 +1,7 @@
 //! IncrementalAlterConfigs: decided by Python.
 //!
 //! KIP-339. No version added anything.
-use super::common::decided::decided_then;
+use super::common::decided::{Decision, decided_then};
 use crate::authorization::table::{
     INCREMENTAL_ALTER_CONFIGS_CLUSTER, INCREMENTAL_ALTER_CONFIGS_GROUP, INCREMENTAL_ALTER_CONFIGS_TOPIC,
     Right,
@@ -10,7 +10,7 @@ use crate::call::{Call, Outcome};
 use crate::decide::Kind;
 use pylog_security::acl::CLUSTER_NAME;
 use pylog_wire::ErrorCode;
-use pylog_wire::messages::describe_configs::{RESOURCE_GROUP, RESOURCE_TOPIC};
+use pylog_wire::messages::describe_configs::{RESOURCE_BROKER_LOGGER, RESOURCE_GROUP, RESOURCE_TOPIC};
 use pylog_wire::messages::incremental_alter_configs::{AlterConfigsResource, AlterConfigsResourceResponse};
 use pylog_wire::messages::{IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse};
 
@@ -30,9 +30,11 @@ pub fn handle(call: Call, mut request: IncrementalAlterConfigsRequest) -> Outcom
             call.answer(&IncrementalAlterConfigsResponse { responses: refused, ..Default::default() }),
         );
     }
-    decided_then(call, Kind::IncrementalAlterConfigs.into(), request, error_response, |answer| {
-        answer.responses.extend(refused)
-    })
+    // Levels of loggers are the broker's own.
+    let needs_store =
+        request.resources.iter().any(|resource| resource.resource_type != RESOURCE_BROKER_LOGGER);
+    let decision = Decision { needs_store, ..Kind::IncrementalAlterConfigs.into() };
+    decided_then(call, decision, request, error_response, |answer| answer.responses.extend(refused))
 }
 
 /// What is demanded of who changes the resource. Those of types that are not known are refused by who decides.

@@ -24,11 +24,13 @@ pub struct Decision {
     pub timeout_ms: i32,
     /// What the answer has, where that is much more than the request.
     pub answer_bytes: usize,
+    /// Whether a broker that has lost ZooKeeper cannot decide it.
+    pub needs_store: bool,
 }
 
 impl From<Kind> for Decision {
     fn from(kind: Kind) -> Self {
-        Self { kind, timeout_ms: 0, answer_bytes: 0 }
+        Self { kind, timeout_ms: 0, answer_bytes: 0, needs_store: kind.changes_cluster() }
     }
 }
 
@@ -58,9 +60,13 @@ where
     Q: Serialize + Send + Sync + 'static,
     R: Message + DeserializeOwned + 'static,
 {
-    let Decision { kind, timeout_ms, answer_bytes } = decision;
+    let Decision { kind, timeout_ms, answer_bytes, needs_store } = decision;
     call.shared.metrics.events.increment();
-    let question = question(&call, kind, &request).map_err(|error| Undecided::Malformed(error.to_string()));
+    let question = match needs_store && !call.shared.cluster.may_lead() {
+        // Python's control loop waits for ZooKeeper, longer than clients wait for their answers.
+        true => Err(Undecided::CutOff),
+        false => question(&call, kind, &request).map_err(|error| Undecided::Malformed(error.to_string())),
+    };
     let question = question.and_then(|json| Ok((room_for(&call, json.len(), answer_bytes)?, json)));
     let (held, json) = match question {
         Ok((held, json)) => (held, json),
@@ -141,7 +147,7 @@ fn undecided<Q, R>(
 fn code(why: &Undecided) -> ErrorCode {
     match why {
         // Retriable: the client asks for the controller again, and finds it after the restart.
-        Undecided::Refused | Undecided::NoRoom => ErrorCode::NotController,
+        Undecided::Refused | Undecided::CutOff | Undecided::NoRoom => ErrorCode::NotController,
         Undecided::TooLarge => ErrorCode::PolicyViolation,
         Undecided::TimedOut(_) => ErrorCode::RequestTimedOut,
         Undecided::Malformed(_) => ErrorCode::UnknownServerError,

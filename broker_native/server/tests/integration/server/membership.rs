@@ -1,9 +1,12 @@
 //! What a broker of a bed answers about the others: Metadata, DescribeCluster, FindCoordinator.
 use pylog_wire::ErrorCode;
+use pylog_wire::messages::create_topics::CreatableTopic;
+use pylog_wire::messages::describe_configs::{RESOURCE_BROKER_LOGGER, RESOURCE_TOPIC};
 use pylog_wire::messages::describe_quorum::{AskedPartition as QuorumAsked, AskedTopic, ReplicaState};
+use pylog_wire::messages::incremental_alter_configs::AlterConfigsResource;
 use pylog_wire::messages::{
-    DescribeClusterRequest, DescribeQuorumRequest, FindCoordinatorRequest, FindCoordinatorResponse,
-    MetadataRequest, MetadataResponse,
+    CreateTopicsRequest, DescribeClusterRequest, DescribeQuorumRequest, FindCoordinatorRequest,
+    FindCoordinatorResponse, IncrementalAlterConfigsRequest, MetadataRequest, MetadataResponse,
 };
 
 use std::time::Duration;
@@ -11,6 +14,7 @@ use std::time::Duration;
 use crate::server::cluster_bed::{Bed, at, led_by};
 use crate::server::support::Broker;
 use pylog_server::cluster::view::{Broker as Live, ClusterView};
+use pylog_server::decide::Kind;
 
 fn metadata(broker: &Broker) -> MetadataResponse {
     broker.client().call(&MetadataRequest { topics: None, ..Default::default() }, 12)
@@ -116,6 +120,36 @@ fn a_broker_without_a_lease_tells_what_the_others_know() {
     bed.broker(2).server.lease_until(Duration::ZERO);
     assert_eq!(leader(bed.broker(1)), (0, 2, 4));
     assert_eq!(find(bed.broker(1), 0, "a").coordinators[0].node_id, 3);
+}
+
+#[test]
+fn a_broker_without_a_lease_decides_nothing_that_it_cannot_store() {
+    let bed = Bed::all(2);
+    let broker = bed.broker(1);
+    broker.server.lease_until(Duration::ZERO);
+    let topics = vec![CreatableTopic { name: "new".into(), ..Default::default() }];
+    let request = CreateTopicsRequest { topics, timeout_ms: 60_000, ..Default::default() };
+    let refused = broker.client().call(&request, 7).topics.remove(0);
+    assert_eq!(refused.error_code, ErrorCode::NotController.code());
+    assert!(refused.error_message.unwrap().contains("try again"));
+    assert!(broker.decisions.kept.lock().unwrap().is_empty(), "nothing waits for ZooKeeper");
+
+    let asked = |resource_type| {
+        let resource =
+            AlterConfigsResource { resource_type, resource_name: "1".into(), ..Default::default() };
+        IncrementalAlterConfigsRequest { resources: vec![resource], ..Default::default() }
+    };
+    let refused = broker.client().call(&asked(RESOURCE_TOPIC), 1).responses.remove(0);
+    assert_eq!(refused.error_code, ErrorCode::NotController.code());
+    // Its loggers are its own.
+    broker.client().send(&asked(RESOURCE_BROKER_LOGGER), 1, 1);
+    let kinds = || -> Vec<Kind> {
+        broker.decisions.kept.lock().unwrap().iter().map(|question| question.kind).collect()
+    };
+    while kinds().is_empty() {
+        std::thread::yield_now();
+    }
+    assert_eq!(kinds(), [Kind::IncrementalAlterConfigs]);
 }
 
 #[test]
