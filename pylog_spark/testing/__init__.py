@@ -4,8 +4,8 @@
 >>> with LocalBroker("/tmp/data", num_partitions=4) as broker:  # doctest: +SKIP
 ...     print(broker.bootstrap_servers)
 
-`LocalCluster` runs several brokers and a ZooKeeper. With pytest, ``pytest_plugins = ["pylog_spark.testing.fixtures"]`` in
-a conftest gives the fixtures ``pylog_broker`` and ``pylog_cluster``.
+`LocalCluster` runs several brokers and a ZooKeeper. With pytest the fixtures of `pylog_spark.testing.plugin` are there: ``pylog_broker``,
+``pylog_topic``, ``pylog_cluster`` and ``pylog_spark_session``.
 """
 
 from pylog_spark.testing.local_broker import LocalBroker, LocalBrokerError
