@@ -274,7 +274,10 @@ class NativeBroker:
     def complete(self, event_id: int, answer_json: str) -> None:
         """Answer an event: JSON of the wire response body in snake_case (for auto_create_topics: {})."""
     def stats(self) -> dict[str, int]:
-        """Counters since the start and gauges: requests, bytes_in, bytes_out, connections, partitions, ..."""
+        """Counters since the start and gauges: requests, bytes_in, bytes_out, connections, partitions, may_lead (1 or 0), ..."""
+    def partition_numbers(self) -> str:
+        """JSON: of each partition here {topic, partition, leads, offline, replicas, in_sync, log_start_offset, high_watermark, log_end_offset,
+        size_bytes}."""
     def close(self, timeout_ms: int) -> None:
         """Stop accepting, answer what is in flight, sync all logs, write the clean-stop marker, unlock. Idempotent."""
 

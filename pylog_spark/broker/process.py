@@ -183,6 +183,33 @@ class Broker:
         """Counters since the start and gauges of the native server."""
         return self._native.stats()
 
+    def partition_numbers(self) -> str:
+        """Offsets and sizes of the replicas on this broker, as JSON (`NativeBroker.partition_numbers`)."""
+        return self._native.partition_numbers()
+
+    @property
+    def is_controller(self) -> bool:
+        """Whether it decides who leads; a broker alone does."""
+        return self._cluster is None or self._cluster.controller.elected
+
+    @property
+    def why_not_healthy(self) -> str | None:
+        """Why it should be started anew, in a sentence; None when it should not."""
+        if self.failure is not None:
+            return self.failure
+        return None if self._thread.is_alive() else "The broker decides nothing any more; its log says why."
+
+    @property
+    def why_not_ready(self) -> str | None:
+        """Why clients should not be sent to it now, in a sentence; None when they may be."""
+        if self._closing.is_set():
+            return "The broker is stopping."
+        if not self._native.stats()["may_lead"]:
+            return "The broker has lost ZooKeeper and leads nothing until it is back."
+        if self._registry.has_unopened:
+            return "Logs of the broker cannot be opened; its log says which."
+        return self.why_not_healthy
+
     @property
     def schema_ids(self) -> "NativeBroker":
         """What a schema registry beside this broker tells it: which schemas records may name."""

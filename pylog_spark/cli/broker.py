@@ -17,7 +17,9 @@ from pylog_spark.cli.log_lines import FORMATTERS, log_to_stderr
 from pylog_spark.cli.signals import StopSignal
 
 if TYPE_CHECKING:
-    from pylog_spark.registry.server import RegistryServer
+    from collections.abc import Callable
+
+    from pylog_spark.web.beside import HttpOptions
 
 _EPILOG = """\b
 Examples:
@@ -27,6 +29,7 @@ Examples:
   pylog broker --data-dir ./data --listen PLAINTEXT://127.0.0.1:9092,SSL://0.0.0.0:9093 \\
       --config ssl.keystore.type=PEM --config ssl.keystore.location=broker.pem
   pylog broker --data-dir ./data --schema-registry 127.0.0.1:8081
+  pylog broker --data-dir ./data --http 127.0.0.1:8080
   pylog broker --data-dir ./1 --listen 127.0.0.1:9092 --zookeeper 127.0.0.1:2181/pylog --broker-id 1
   pylog broker --data-dir ./2 --listen 127.0.0.1:9093 --zookeeper 127.0.0.1:2181/pylog --broker-id 2
 
@@ -88,6 +91,14 @@ class _Broker(click.Group):
                    "Without it: as brokers of a cluster reach each other.")  # fmt: skip
 @click.option("--schema-registry-without-login", is_flag=True,
               help="Let everybody use the registry although the broker asks for a login.")  # fmt: skip
+@click.option("--http", metavar="[https://]HOST:PORT",
+              help="Serve /metrics for Prometheus, /healthz and /readyz by HTTP. Port 0 takes a free port.")  # fmt: skip
+@click.option("--http-config", type=click.Path(dir_okay=False), metavar="FILE",
+              help="Settings of a client, such as security.protocol and sasl.mechanism, by which logins are tried at the broker. "
+                   "Without it: as brokers of a cluster reach each other.")  # fmt: skip
+@click.option(
+    "--http-without-login", is_flag=True, help="Show everybody the metrics although the broker asks for a login."
+)
 @click.option("--log-level", "log_levels", default="info", metavar="LEVEL[,LOGGER=LEVEL...]", show_default=True,
               help="Level of the log: off, fatal, error, warn, info, debug or trace; single loggers may have another one, as in "
                    "info,pylog.broker.network=debug.")  # fmt: skip
@@ -107,6 +118,9 @@ def broker(
     schema_registry: str | None,
     schema_registry_config: str | None,
     schema_registry_without_login: bool,
+    http: str | None,
+    http_config: str | None,
+    http_without_login: bool,
     log_levels: str,
     log_format: str,
 ) -> None:
@@ -117,17 +131,11 @@ def broker(
     if ctx.invoked_subcommand is not None:
         return
     _take_all_descriptors()
-    registry = None
     try:
-        if schema_registry is not None:
-            registry = (
-                schema_registry,
-                dict(_read(schema_registry_config) if schema_registry_config else []),
-                schema_registry_without_login,
-                allow_plaintext,
-            )
-        elif schema_registry_config or schema_registry_without_login:
-            raise ConfigError("A setting of the schema registry is given, and no --schema-registry HOST:PORT.")
+        registry = _http_options(
+            "schema-registry", schema_registry, schema_registry_config, schema_registry_without_login, allow_plaintext
+        )
+        pages = _http_options("http", http, http_config, http_without_login, allow_plaintext)
         log_to_stderr(loggers.parse_levels(log_levels), log_format)
         given = [*(_read(config_file) if config_file else []), *settings]
         given += [("zookeeper.connect", zookeeper)] if zookeeper else []
@@ -139,7 +147,7 @@ def broker(
     except BrokerError as error:
         raise click.ClickException(str(error)) from error
     with loggers.serving_as(running.node_id):
-        _serve(running, _open_registry(running, registry))
+        _serve(running, _open_beside(running, registry, pages))
 
 
 def _place(given: list[tuple[str, str]], data_dir: str | None, listen: str | None) -> tuple[str, list[tuple[str, str]]]:
@@ -151,26 +159,47 @@ def _place(given: list[tuple[str, str]], data_dir: str | None, listen: str | Non
     return directory, [*given, ("listeners", listen)] if listen else given
 
 
-def _open_registry(
-    running: Broker, options: "tuple[str, dict[str, str], bool, bool] | None"
-) -> "RegistryServer | None":
-    """The broker's schema registry; the broker is stopped when it cannot have it."""
-    if options is None:
+def _http_options(
+    option: str, address: str | None, config: str | None, without_login: bool, allow_plaintext: bool
+) -> "HttpOptions | None":
+    """What is said of a server beside the broker; None when there is to be none."""
+    if address is None:
+        if config or without_login:
+            raise ConfigError(f"A setting of --{option} is given, and no --{option} HOST:PORT.")
         return None
-    from pylog_spark.registry.serving import RegistryOptions, open_registry
+    from pylog_spark.web.beside import HttpOptions
 
+    return HttpOptions(address, dict(_read(config) if config else []), without_login, allow_plaintext)
+
+
+def _open_beside(
+    running: Broker, registry: "HttpOptions | None", pages: "HttpOptions | None"
+) -> "list[tuple[str, Callable[[], None]]]":
+    """The servers beside the broker: what the ready line says of each, and what closes it. The broker is stopped when it cannot have one."""
+    opened: list[tuple[str, Callable[[], None]]] = []
     try:
-        return open_registry(running, RegistryOptions(*options))
+        if registry is not None:
+            from pylog_spark.registry.serving import open_registry
+
+            server = open_registry(running, registry)
+            opened.append((f"schema registry on {server.url}", server.close))
+        if pages is not None:
+            from pylog_spark.web.pages import open_pages
+
+            http = open_pages(running, pages)
+            opened.append((f"metrics on {http.url}", http.close))
     except ConfigError as error:
+        for _, close in opened:
+            close()
         running.close()
         raise click.UsageError(str(error)) from error
+    return opened
 
 
-def _serve(running: Broker, registry: "RegistryServer | None") -> None:
+def _serve(running: Broker, beside: "list[tuple[str, Callable[[], None]]]") -> None:
     stop = StopSignal()
     counts = f"{running.topic_count} topics, {running.partition_count} partitions"
-    if registry is not None:
-        counts += f", schema registry on {registry.url}"
+    counts = ", ".join([counts, *(what for what, _ in beside)])
     click.echo(f"pylog broker ready on {_addresses(running)} (data in {running.data_dir}, {counts}, pid {os.getpid()})")
     sys.stdout.flush()
     running.when_failed(stop.come)
@@ -179,8 +208,8 @@ def _serve(running: Broker, registry: "RegistryServer | None") -> None:
     stop.wait()
     log.info("Stopping.")
     started = time.perf_counter()
-    if registry is not None:
-        registry.close()
+    for _, close in beside:
+        close()
     try:
         running.close()
     except BrokerError as error:

@@ -25,7 +25,6 @@ from pylog_spark.registry.levels import (
 )
 from pylog_spark.registry.model import AVRO, TYPES, Reference, Schema
 from pylog_spark.registry.refusals import (
-    Refusal,
     incompatible,
     invalid_schema,
     invalid_subject,
@@ -57,6 +56,7 @@ from pylog_spark.registry.stored import (
     Text,
     Version,
 )
+from pylog_spark.web.refusal import Refusal
 
 #: The longest name of a subject, and how many references a schema may have, those of others included.
 SUBJECT_CHARS_MAX = 1_000

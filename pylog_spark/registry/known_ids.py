@@ -11,8 +11,8 @@ import logging
 import threading
 from typing import Protocol
 
-from pylog_spark.registry.refusals import Refusal
 from pylog_spark.registry.topic import SchemasTopic
+from pylog_spark.web.refusal import Refusal
 
 log = logging.getLogger("pylog.registry")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-from pylog_spark.registry.refusals import Refusal
+from pylog_spark.web.refusal import Refusal
 
 BACKWARD, FORWARD, FULL, NONE = "BACKWARD", "FORWARD", "FULL", "NONE"
 _TRANSITIVE = "_TRANSITIVE"

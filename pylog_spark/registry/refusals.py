@@ -3,30 +3,7 @@
 from __future__ import annotations
 
 from pylog_spark.registry.stored import NUMBER_MAX
-
-
-class Refusal(Exception):
-    """A request is refused.
-
-    Attributes
-    ----------
-    status : int
-        The HTTP status.
-    code : int
-        The error code of the interface.
-    sentence : str
-        What to do about it.
-    is_missing : bool
-        Whether something was not found, which another broker may just have written.
-    """
-
-    def __init__(self, status: int, code: int, sentence: str) -> None:
-        super().__init__(sentence)
-        self.status, self.code, self.sentence = status, code, sentence
-
-    @property
-    def is_missing(self) -> bool:
-        return self.status == 404 and self.code != 404
+from pylog_spark.web.refusal import Refusal
 
 
 def no_subject(subject: str) -> Refusal:

@@ -15,7 +15,6 @@ from pylog_spark.registry import decisions
 from pylog_spark.registry.decisions import Decision
 from pylog_spark.registry.model import AVRO, PROTOBUF, Schema
 from pylog_spark.registry.refusals import (
-    Refusal,
     malformed,
     no_level,
     no_mode,
@@ -25,6 +24,7 @@ from pylog_spark.registry.refusals import (
 from pylog_spark.registry.schemas import SERVED, joined
 from pylog_spark.registry.state import RegistryState
 from pylog_spark.registry.stored import NUMBER_MAX, Version
+from pylog_spark.web.refusal import Refusal
 
 #: How many schemas one answer lists.
 LISTED_MAX = 1_000

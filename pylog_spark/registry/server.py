@@ -1,46 +1,26 @@
-"""The schema registry's HTTP server: one thread for each connection, each with an end.
-
-A connection that sends nothing for `IDLE_S` is closed, and so is one whose request has not all come, or whose answer is not all taken, in
-`REQUEST_S`; there are `CONNECTIONS_MAX` at most, of one address half of them; a body has at most `BODY_BYTES_MAX` bytes.
-"""
+"""The schema registry's HTTP server: Confluent's interface on `web.server`, with its bounds."""
 
 from __future__ import annotations
 
-import contextlib
-import contextvars
 import json
 import logging
 import re
-import socket
 import ssl
-import threading
-import time
 from collections.abc import Callable
-from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, cast
+from typing import cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from pylog_spark.registry.access import Access
-from pylog_spark.registry.refusals import Refusal
 from pylog_spark.registry.routes import Call, Raw, document, route_of
 from pylog_spark.registry.topic import SchemasTopic
+from pylog_spark.web.access import Access
+from pylog_spark.web.refusal import Refusal
+from pylog_spark.web.server import Content, Handler, HttpServer
 
 log = logging.getLogger("pylog.registry")
 
-CONNECTIONS_MAX = 256
-BODY_BYTES_MAX = 1 << 20
 PARAMETERS_MAX = 100
-SENTENCE_CHARS_MAX = 200
-IDLE_S = 60.0
-REQUEST_S = 60.0
 _MEDIA = "application/vnd.schemaregistry.v1+json"
-_PIECE_BYTES = 64 * 1024
 _BAD_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
-# How often the server looks for connections whose time is over.
-_LOOK_S = 0.5
-# How long the socket waits for connections that are not accepted yet.
-_BACKLOG = 128
 
 
 class RegistryServer:
@@ -52,22 +32,15 @@ class RegistryServer:
         Where it answers.
     """
 
-    def __init__(self, topic: SchemasTopic, http: _Http, url: str, stop: Callable[[], None]) -> None:
-        self._topic, self._http, self.url, self._stop = topic, http, url, stop
-        context = contextvars.copy_context()
-        self._thread = threading.Thread(
-            target=context.run, args=(http.serve_forever, _LOOK_S), name="pylog-registry", daemon=True
-        )
-        self._thread.start()
+    def __init__(self, http: _Http, stop: Callable[[], None]) -> None:
+        self._http, self.url, self._stop = http, http.url, stop
+        http.start("pylog-registry")
 
     def close(self) -> None:
         """Answer nobody any more, and close the connections."""
-        self._http.shutdown()
-        self._thread.join()
-        self._http.server_close()
-        self._http.end_all()
+        self._http.close()
         # Who waits for the topic waits no more.
-        self._topic.close()
+        self._http.topic.close()
         self._stop()
 
 
@@ -101,179 +74,37 @@ def start_server(
     """
     http = _Http(host, port, topic, access, tls)
     topic.start()
-    shown = f"[{host}]" if ":" in host else host
-    return RegistryServer(topic, http, f"{'http' if tls is None else 'https'}://{shown}:{http.server_address[1]}", stop)
+    return RegistryServer(http, stop)
 
 
-class _Http(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
-    request_queue_size = _BACKLOG
-
+class _Http(HttpServer):
     def __init__(
         self, host: str, port: int, topic: SchemasTopic, access: Access | None, tls: ssl.SSLContext | None
     ) -> None:
-        self.topic, self.access, self.tls = topic, access, tls
-        self._open: dict[socket.socket, tuple[str, float]] = {}
-        self._lock = threading.Lock()
-        self._refused_at = 0.0
-        # What threads log is of this broker.
-        self._context = contextvars.copy_context()
-        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        super().__init__((host, port), _Handler)
-
-    def server_bind(self) -> None:
-        """Without the look-up of the host's name that the base class does."""
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self.socket.bind(self.server_address)
-        self.server_address = self.socket.getsockname()
-        self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
-
-    def verify_request(self, request: Any, client_address: Any) -> bool:
-        """Whether there is room for one more connection."""
-        with self._lock:
-            address = str(client_address[0])
-            of_address = sum(1 for each, _ in self._open.values() if each == address)
-            if len(self._open) < CONNECTIONS_MAX and of_address < CONNECTIONS_MAX // 2:
-                self._open[request] = (address, time.monotonic() + REQUEST_S)
-                return True
-            if time.monotonic() - self._refused_at > REQUEST_S:
-                self._refused_at = time.monotonic()
-                log.warning(
-                    "A connection from %s is refused: %d are open, %d of them from there; more lines follow after %d s.",
-                    address,
-                    len(self._open),
-                    of_address,
-                    REQUEST_S,
-                )
-        return False
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Serve a connection to its end; also what begins a TLS handshake that does not come to its end."""
-        try:
-            self._context.copy().run(super().process_request_thread, request, client_address)
-        finally:
-            with self._lock:
-                self._open.pop(request, None)
-
-    def deadline(self, request: Any, after_s: float) -> None:
-        """From now on this connection has so much time."""
-        with self._lock:
-            if request in self._open:
-                self._open[request] = (self._open[request][0], time.monotonic() + after_s)
-
-    def service_actions(self) -> None:
-        """End connections whose time is over: their threads find the socket closed."""
-        with self._lock:
-            late = [request for request, (_, until) in self._open.items() if time.monotonic() > until]
-        for request in late:
-            _end(request)
-
-    def end_all(self) -> None:
-        """End every connection."""
-        with self._lock:
-            left = list(self._open)
-        for request in left:
-            _end(request)
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that hangs up, or no TLS, is no error of ours."""
-        log.debug("A connection from %s ended early.", client_address[0], exc_info=True)
+        self.topic, self.access = topic, access
+        super().__init__(host, port, _Handler, tls, log)
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    timeout = IDLE_S
-    server_version, sys_version = "pylog", ""
-
-    @property
-    def _http(self) -> _Http:
-        return cast(_Http, self.server)
-
-    def setup(self) -> None:
-        """With TLS the handshake comes first, in the thread of the connection."""
-        self._socket = self.request
-        if self._http.tls is not None:
-            self.request.settimeout(self.timeout)
-            self.request = self._http.tls.wrap_socket(self.request, server_side=True, do_handshake_on_connect=False)
-            self.request.do_handshake()
-        super().setup()
-
-    def handle_one_request(self) -> None:
-        """Each request has its own time; waiting for the next one counts to it."""
-        self._http.deadline(self._socket, IDLE_S + REQUEST_S)
-        super().handle_one_request()
-
-    def do_GET(self) -> None:
-        self._serve()
-
-    do_POST = do_PUT = do_DELETE = do_GET  # noqa: N815
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-        """Requests are lines for those who look for them."""
-        log.debug("%s %s", self.client_address[0], format % args)
-
-    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """What is no request of HTTP is refused in the interface's form, too, and the connection ends."""
-        self.close_connection = True
-        # Of what is no request the version is that of clients that read no headers.
-        self.request_version = self.protocol_version
-        sentence = message or explain or HTTPStatus(code).phrase
-        with contextlib.suppress(OSError):
-            self._send(int(code), {"error_code": int(code), "message": sentence[:SENTENCE_CHARS_MAX]})
-
-    def _serve(self) -> None:
-        self._http.deadline(self._socket, REQUEST_S)
-        try:
-            status, answer = 200, self._answer()
-        except Refusal as refusal:
-            status, answer = refusal.status, {"error_code": refusal.code, "message": refusal.sentence}
-        except (OSError, ConnectionError):
-            raise
-        except Exception:
-            log.exception("A request failed: %s %s", self.command, self.path[:200])
-            status, answer = 500, {"error_code": 50001, "message": "The registry failed; its log says how."}
-        self._send(status, answer)
-
-    def _answer(self) -> Any:
-        body = self._body()
+class _Handler(Handler):
+    def answered(self) -> Content:
+        """The answer of the interface."""
+        body, http = self.body(), cast(_Http, self.server)
         parts = urlsplit(self.path)
         route, named = route_of(self.command, parts.path.rstrip("/"))
-        if self._http.access is not None:
-            self._http.access.check(self.headers.get("Authorization"), changes=route.changes)
+        if http.access is not None:
+            http.access.check(self.headers.get("Authorization"), changes=route.changes)
         call = Call(tuple(map(_decoded, named)), _query(parts.query), document(body))
-        topic = self._http.topic
-        if route.changes:
-            return topic.write(lambda state: route.act(state, call))
-        return topic.read(lambda state: route.act(state, call))
+        act = http.topic.write if route.changes else http.topic.read
+        answer = act(lambda state: route.act(state, call))
+        return Content(_MEDIA, str(answer).encode()) if isinstance(answer, Raw) else _json(answer)
 
-    def _body(self) -> bytes:
-        length = self.headers.get("Content-Length", "0")
-        if self.headers.get("Transfer-Encoding") or not length.isascii() or not length.isdigit():
-            self.close_connection = True
-            raise Refusal(411, 411, "A request says the length of its body (Content-Length).")
-        # What is not read would be taken for the next request.
-        if int(length[:20]) > BODY_BYTES_MAX:
-            self.close_connection = True
-            raise Refusal(413, 413, f"The body of a request has at most {BODY_BYTES_MAX} bytes.")
-        read = bytearray()
-        while len(read) < int(length):
-            piece = self.rfile.read(min(_PIECE_BYTES, int(length) - len(read)))
-            if not piece:
-                self.close_connection = True
-                raise ConnectionError("the body ended early")
-            read += piece
-        return bytes(read)
+    def refused(self, refusal: Refusal) -> Content:
+        """An error of the interface."""
+        return _json({"error_code": refusal.code, "message": refusal.sentence})
 
-    def _send(self, status: int, answer: Any) -> None:
-        sent = str(answer).encode() if isinstance(answer, Raw) else json.dumps(answer, ensure_ascii=False).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", _MEDIA)
-        self.send_header("Content-Length", str(len(sent)))
-        if status == 401:
-            self.send_header("WWW-Authenticate", 'Basic realm="pylog"')
-        self.end_headers()
-        self.wfile.write(sent)
+
+def _json(answer: object) -> Content:
+    return Content(_MEDIA, json.dumps(answer, ensure_ascii=False).encode())
 
 
 def _decoded(text: str) -> str:
@@ -293,8 +124,3 @@ def _query(text: str) -> dict[str, str]:
         return dict(parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=PARAMETERS_MAX))
     except ValueError:
         raise Refusal(400, 400, f"The parameters are not encoded as URLs are, or more than {PARAMETERS_MAX}.") from None
-
-
-def _end(request: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        request.shutdown(socket.SHUT_RDWR)

@@ -1,50 +1,28 @@
-"""A schema registry beside a broker of this process: where it listens, how it reaches the brokers, whom it asks for a login.
-
-It refuses to start where it would let in everybody although the broker does not.
-"""
+"""A schema registry beside a broker of this process: what it needs, put together (`web.beside` says where and how)."""
 
 from __future__ import annotations
 
-import ssl
-from collections.abc import Mapping
-from dataclasses import dataclass
-from urllib.parse import urlsplit
+import json
+from typing import TYPE_CHECKING
 
-from pylog_spark.broker.listeners import PLAINTEXT, dialled, is_loopback, own_client
 from pylog_spark.broker.process import Broker
 from pylog_spark.broker.setting import ConfigError
-from pylog_spark.registry.access import MECHANISMS, Access
 from pylog_spark.registry.known_ids import KnownIds
-from pylog_spark.registry.refusals import Refusal
 from pylog_spark.registry.server import RegistryServer, start_server
+from pylog_spark.registry.stored import TOPIC
 from pylog_spark.registry.topic import SchemasTopic
+from pylog_spark.web.access import Access, Rights
+from pylog_spark.web.beside import HttpOptions, Server, place
+from pylog_spark.web.refusal import Refusal
 
-_PROTOCOL = "security.protocol"
+if TYPE_CHECKING:
+    from pylog_spark._native import RawConnection
 
-
-@dataclass(frozen=True, slots=True)
-class RegistryOptions:
-    """What the options of `pylog broker` say of the registry.
-
-    Attributes
-    ----------
-    address : str
-        ``[http://|https://]HOST:PORT``.
-    client : mapping of str to str
-        Settings of its client of the brokers; empty: those by which brokers reach each other, or none.
-    without_login : bool
-        Ask nobody for a login, although the broker does.
-    allow_plaintext : bool
-        Serve without encryption where other machines can reach it.
-    """
-
-    address: str
-    client: Mapping[str, str]
-    without_login: bool
-    allow_plaintext: bool
+_REGISTRY = Server("schema registry", "--schema-registry", needs_client=True)
+_METADATA_VERSION = 12
 
 
-def open_registry(broker: Broker, options: RegistryOptions) -> RegistryServer:
+def open_registry(broker: Broker, options: HttpOptions) -> RegistryServer:
     """Start the registry of a broker that serves.
 
     Raises
@@ -52,32 +30,12 @@ def open_registry(broker: Broker, options: RegistryOptions) -> RegistryServer:
     ConfigError
         The options and the broker's settings do not fit together, or the address cannot be had.
     """
-    scheme, host, port = _address(options.address)
-    if scheme == "http" and not is_loopback(host) and not options.allow_plaintext:
-        raise ConfigError(
-            f"The schema registry would serve {host} without encryption, where other machines can reach it: give https://{host}:{port}, "
-            "or --allow-plaintext."
-        )
-    client = _client(broker, options.client)
-    has_login = client[_PROTOCOL].startswith("SASL_")
-    asks = has_login and not options.without_login
-    if asks and client.get("sasl.mechanism", "") not in MECHANISMS:
-        raise ConfigError(
-            f"The schema registry can ask for logins by {', '.join(MECHANISMS)}, and its own is by {client.get('sasl.mechanism') or 'GSSAPI'}: "
-            "name another in --schema-registry-config, or give --schema-registry-without-login to let in everybody."
-        )
-    if not has_login and not options.without_login and _demands_login(broker):
-        raise ConfigError(
-            "The broker asks for a login, and the schema registry would not: give its own login at the broker in "
-            "--schema-registry-config FILE (security.protocol=SASL_..., sasl.mechanism, sasl.jaas.config), or "
-            "--schema-registry-without-login to let in everybody."
-        )
-    tls = _certificate(broker) if scheme == "https" else None
+    host, port, tls, client, asks = place(broker, options, _REGISTRY)
     topic = SchemasTopic(client)
     known = KnownIds(topic, broker.schema_ids)
     known.start()
     try:
-        return start_server(host, port, topic, Access(client, topic.make_topic) if asks else None, tls, known.close)
+        return start_server(host, port, topic, Access(client, _rights(topic)) if asks else None, tls, known.close)
     except OSError as error:
         known.close()
         topic.close()
@@ -88,60 +46,15 @@ def open_registry(broker: Broker, options: RegistryOptions) -> RegistryServer:
         raise ConfigError(refusal.sentence) from refusal
 
 
-def _address(given: str) -> tuple[str, str, int]:
-    parts = urlsplit(given if "://" in given else f"http://{given}")
-    try:
-        port = parts.port
-    except ValueError:
-        port = None
-    if parts.scheme not in ("http", "https") or not parts.hostname or port is None or parts.path not in ("", "/"):
-        raise ConfigError(f"{given} is no address of a schema registry: give HOST:PORT or https://HOST:PORT.")
-    return parts.scheme, parts.hostname, port
+def _rights(topic: SchemasTopic) -> Rights:
+    """What a user may do with the topic."""
 
+    def asked(connection: RawConnection) -> int:
+        # The broker says nothing of rights to a topic that does not exist.
+        topic.make_topic()
+        wanted = {"topics": [{"name": TOPIC}], "include_topic_authorized_operations": True}
+        answer = json.loads(connection.call("Metadata", _METADATA_VERSION, json.dumps(wanted), "pylog-registry"))
+        operations: int = answer["topics"][0]["topic_authorized_operations"]
+        return operations
 
-def _client(broker: Broker, given: Mapping[str, str]) -> dict[str, str]:
-    """Settings of a client of this broker: those given, or those by which brokers of a cluster reach each other."""
-    found = {_PROTOCOL: PLAINTEXT, **(given or own_client(broker.config, broker.listeners))}
-    if "bootstrap.servers" not in found:
-        listeners = broker.listeners.all
-        # The listener of brokers among themselves, if it is one of those that fit.
-        fitting = [each for each in listeners if each.protocol == found[_PROTOCOL]]
-        fitting.sort(key=lambda each: each.name != broker.listeners.inter_broker)
-        if not fitting:
-            raise ConfigError(
-                f"The schema registry reaches the broker by {found[_PROTOCOL]}, and it has no such listener: give a client's settings in "
-                "--schema-registry-config FILE."
-            )
-        found["bootstrap.servers"] = dialled(broker.listeners, fitting[0])
-    return found
-
-
-def _demands_login(broker: Broker) -> bool:
-    """Whether one of the broker's listeners lets in nobody without a login or a certificate."""
-    return any(
-        each.protocol.startswith("SASL_")
-        or (each.protocol == "SSL" and broker.config.of_listener(each.name, "ssl.client.auth") == "required")
-        for each in broker.listeners.all
-    )
-
-
-def _certificate(broker: Broker) -> ssl.SSLContext:
-    """The broker's certificate, as OpenSSL takes it."""
-    secured = next((each.name for each in broker.listeners.all if "SSL" in each.protocol), broker.listeners.first.name)
-    file, kind, password = (
-        str(broker.config.of_listener(secured, name) or "")
-        for name in ("ssl.keystore.location", "ssl.keystore.type", "ssl.key.password")
-    )
-    if not file or kind.upper() != "PEM":
-        raise ConfigError(
-            "The schema registry takes the broker's certificate, which must be a PEM file: set ssl.keystore.type=PEM and "
-            "ssl.keystore.location."
-        )
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    try:
-        # Without a password OpenSSL would ask the terminal for one.
-        context.load_cert_chain(file, password=password)
-    except (OSError, ssl.SSLError) as error:
-        raise ConfigError(f"The certificate {file} cannot be used for the schema registry: {error}.") from error
-    return context
+    return Rights(f"the topic {TOPIC} of the brokers", asked, to_ask="READ", to_change="WRITE")

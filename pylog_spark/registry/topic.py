@@ -25,9 +25,9 @@ from pylog_spark.client.errors import LogError, translated
 from pylog_spark.client.producer import record_batch
 from pylog_spark.registry.decisions import Decision
 from pylog_spark.registry.judged import answered
-from pylog_spark.registry.refusals import Refusal
 from pylog_spark.registry.state import RegistryState
 from pylog_spark.registry.stored import TOPIC, Record, UnreadableError, decode, encode_key, encode_value
+from pylog_spark.web.refusal import Refusal
 
 log = logging.getLogger("pylog.registry")
 

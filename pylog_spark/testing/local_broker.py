@@ -15,7 +15,9 @@ from pylog_spark.testing.certificates import Certificates
 from pylog_spark.testing.login import Login, kept_login, make_user
 from pylog_spark.testing.process import ProcessError, Server
 
-_READY = re.compile(r"pylog broker ready on (\S+) \((?:.*schema registry on (\S+),)?")
+_READY = re.compile(r"pylog broker ready on (\S+) \(")
+#: What the readiness line calls the servers beside the broker, by their options.
+_BESIDE = {"schema-registry": "schema registry", "http": "metrics"}
 START_TIMEOUT_S = 30.0
 #: The command of this installation of pylog.
 PROGRAM = (sys.executable, "-m", "pylog_spark")
@@ -48,13 +50,13 @@ class LocalBroker(Server):
     schema_registry : bool or sequence of str
         Serve a schema registry on a free port, which later starts keep, see `schema_registry_url`; further options of ``pylog broker`` for
         it may be given.
+    http : bool or sequence of str
+        Serve metrics and probes by HTTP, in the same way, see `http_url`.
     **settings
         The broker's settings by Kafka's names, with underscores: ``num_partitions=4``.
 
     Attributes
     ----------
-    schema_registry_url : str
-        Where its schema registry answers; empty without one.
     certificates : Certificates or None
         With `tls`: its throw-away certificates, called ``broker`` and ``client``.
     login : Login or None
@@ -72,6 +74,7 @@ class LocalBroker(Server):
         tls: bool | Certificates = False,
         sasl: str | Login | None = None,
         schema_registry: bool | Sequence[str] = False,
+        http: bool | Sequence[str] = False,
         **settings: object,
     ) -> None:
         self.data_dir = os.path.abspath(os.fspath(data_dir))
@@ -89,10 +92,20 @@ class LocalBroker(Server):
         self._ports = dict.fromkeys(self._protocols, 0)
         self.port = port
         self._settings = settings
-        self._registry = [] if schema_registry is True else schema_registry
-        self.schema_registry_url = ""
+        self._beside = {"schema-registry": schema_registry, "http": http}
+        self._urls = dict.fromkeys(self._beside, "")
         self.program: Sequence[str] = PROGRAM
         self.start_seconds = 0.0
+
+    @property
+    def schema_registry_url(self) -> str:
+        """Where its schema registry answers; empty without one."""
+        return self._urls["schema-registry"]
+
+    @property
+    def http_url(self) -> str:
+        """Where its metrics and probes are; empty without them."""
+        return self._urls["http"]
 
     @property
     def bootstrap_servers(self) -> str:
@@ -143,13 +156,16 @@ class LocalBroker(Server):
         self._make_user()
         started = time.perf_counter()
         self._child.start(self._command(), _environment())
-        ready = _READY.match(self._first_line())
+        line = self._first_line()
+        ready = _READY.match(line)
         if ready is None:
             self._child.end()
             raise LocalBrokerError(f"The broker did not start. Its log:\n{self.logs()}")
         self.start_seconds = time.perf_counter() - started
         ports = [int(address.rpartition(":")[2]) for address in ready[1].split(",")]
-        self.schema_registry_url = ready[2] or ""
+        for option, name in _BESIDE.items():
+            found = re.search(rf", {name} on (\S+),", line)
+            self._urls[option] = found[1] if found else ""
         self._ports = dict(zip(self._ports, ports, strict=True))
         return self
 
@@ -194,17 +210,17 @@ class LocalBroker(Server):
             *self._listen(),
             *file,
             *given,
-            *self._schema_registry(),
+            *(word for option in self._beside for word in self._served_beside(option)),
         ]
 
-    def _schema_registry(self) -> list[str]:
-        if self._registry is False:
+    def _served_beside(self, option: str) -> list[str]:
+        more, url = self._beside[option], self._urls[option]
+        if more is False:
             return []
-        scheme, port = "http", "0"
-        if self.schema_registry_url:
-            scheme, _, port = self.schema_registry_url.rpartition(":")
+        scheme, _, port = url.rpartition(":") if url else ("http", "", "0")
         address = f"{self.host}:{port}"
-        return ["--schema-registry", f"https://{address}" if scheme.startswith("https") else address, *self._registry]
+        given = [] if more is True else more
+        return [f"--{option}", f"https://{address}" if scheme.startswith("https") else address, *given]
 
     def _listen(self) -> list[str]:
         if self._protocols == {"PLAINTEXT": "PLAINTEXT"}:

@@ -77,6 +77,8 @@ class LocalCluster:
         Names of each broker's listeners and their protocols, as `LocalBroker` has them.
     schema_registry : bool
         Each broker serves a schema registry on a free port, as `LocalBroker` does.
+    http : bool
+        Each broker serves metrics and probes in the same way.
     synced : bool
         The parameter `synced` of the cluster's own `ZooKeeper`.
     zookeeper : ZooKeeper, optional
@@ -107,6 +109,7 @@ class LocalCluster:
         sasl: str | None = None,
         listeners: Mapping[str, str] | None = None,
         schema_registry: bool = False,
+        http: bool = False,
         synced: bool = False,
         zookeeper: ZooKeeper | None = None,
         chroot: str = "/pylog",
@@ -135,6 +138,7 @@ class LocalCluster:
                 tls=certificates or False,
                 sasl=login,
                 schema_registry=schema_registry,
+                http=http,
                 **of_broker(number),
             )
             for number in range(1, brokers + 1)

@@ -14,11 +14,12 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.schema_registry import SchemaRegistryClient
 
-from pylog_spark.registry import server
 from pylog_spark.registry.client import RegistryClient, RegistryError
-from pylog_spark.registry.server import BODY_BYTES_MAX, CONNECTIONS_MAX
+from pylog_spark.registry.server import start_server
 from pylog_spark.registry.topic import SchemasTopic
 from pylog_spark.testing import LocalBroker
+from pylog_spark.web import server
+from pylog_spark.web.server import BODY_BYTES_MAX, CONNECTIONS_MAX
 from tests.harness.waiting import until
 
 #: What a request beside a hostile one may take, on a machine that is busy: far less than what it would wait for.
@@ -267,7 +268,7 @@ def test_a_request_that_never_ends_is_ended(broker: LocalBroker, monkeypatch: py
     monkeypatch.setattr(server, "IDLE_S", 0.5)
     monkeypatch.setattr(server, "REQUEST_S", 0.5)
     topic = SchemasTopic({"bootstrap.servers": broker.bootstrap_servers})
-    running = server.start_server("127.0.0.1", 0, topic, None, None, lambda: None)
+    running = start_server("127.0.0.1", 0, topic, None, None, lambda: None)
     try:
         address = urlsplit(running.url)
         for begin in (b"", b"GET /", b"POST /subjects/s HTTP/1.1\r\nContent-Length: 100000\r\n\r\n"):

@@ -19,6 +19,7 @@ use pylog_client::error::Owner;
 use pylog_server::Server;
 use pylog_server::cluster::spec::TopicSpec;
 use pylog_server::decide::{Decider, Question};
+use pylog_server::partition_numbers::partition_numbers;
 use pylog_server::settings::Settings;
 use pylog_server::state::topics::Topic;
 use pylog_storage::{RealDisk, SystemClock};
@@ -289,9 +290,17 @@ impl NativeBroker {
             numbers.set_item(name, number)?;
         }
         let image = shared.topics.now();
+        numbers.set_item("may_lead", u8::from(shared.cluster.may_lead()))?;
         numbers.set_item("topics", image.len())?;
         numbers.set_item("partitions", image.all().map(|topic| topic.partitions.len()).sum::<usize>())?;
         Ok(numbers)
+    }
+
+    fn partition_numbers(&self, py: Python<'_>) -> PyResult<String> {
+        enter(py, || {
+            self.check()?;
+            Ok::<_, Failure>(serde_json::to_string(&partition_numbers(self.server.shared()))?)
+        })
     }
 
     fn close(&self, py: Python<'_>, timeout_ms: u64) -> PyResult<()> {

@@ -19,6 +19,7 @@
 //! | [`security_document`] | what Python hands down about users, ACLs and quotas | `quotas` |
 //! | [`security_state`] | who may log in | `security_document` |
 //! | [`settings`], [`metrics`], [`errors`], [`shutdown`] | settings; counters; error codes; stop | none |
+//! | [`partition_numbers`] | offsets and sizes for monitoring | `shared`, `state` |
 //!
 //! # Life
 //! [`Server::open`] locks the data directory and starts nothing. [`Server::listen`] starts the runtime's threads.
@@ -37,6 +38,7 @@ pub mod listeners;
 pub mod local_reads;
 pub mod metrics;
 pub mod network;
+pub mod partition_numbers;
 pub mod quotas;
 pub mod rights;
 pub mod security_document;

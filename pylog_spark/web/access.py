@@ -1,8 +1,8 @@
-"""Who may ask the registry, and change it: as the broker says of the topic `_schemas`.
+"""Who may ask by HTTP, and change something: as the broker says of a topic or of the cluster.
 
-A user and password of HTTP's basic login are tried at the broker itself, by the mechanism of the registry's own login; what the broker
-lets that user do with the topic is what the registry lets it do: ask with READ, change with WRITE. So users, passwords and ACLs are those of
-the brokers, and what changes there counts here after `KEPT_S` seconds. Thread-safe.
+A user and password of HTTP's basic login are tried at the broker itself, by the mechanism of the server's own login; what the broker
+lets that user do there is what the server lets it do. So users, passwords and ACLs are those of the brokers, and what changes there counts
+here after `KEPT_S` seconds. Thread-safe.
 """
 
 from __future__ import annotations
@@ -16,9 +16,13 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from pylog_spark.registry.refusals import Refusal
-from pylog_spark.registry.stored import TOPIC
+from pylog_spark.web.refusal import Refusal
+
+if TYPE_CHECKING:
+    from pylog_spark._native import RawConnection
 
 #: How long an answer of the broker is believed, for how many users.
 KEPT_S = 10.0
@@ -27,9 +31,29 @@ KEPT_MAX = 1_000
 LOGINS_MAX = 4
 #: Mechanisms that take a user and a password.
 MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512", "PLAIN")
-_READ, _WRITE = 1 << 3, 1 << 4
-_METADATA_VERSION = 12
 _TIMEOUT_MS = 10_000
+#: The bits of Kafka's operations, by their names in ACLs.
+OPERATIONS = {"READ": 1 << 3, "WRITE": 1 << 4, "DESCRIBE": 1 << 8}
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """What the broker is asked about a user.
+
+    Attributes
+    ----------
+    on : str
+        Of what the rights are, for sentences.
+    of : callable
+        Asks over the user's connection; the bits of the operations that the user has.
+    to_ask, to_change : str
+        The operation that is needed.
+    """
+
+    on: str
+    of: Callable[[RawConnection], int]
+    to_ask: str
+    to_change: str
 
 
 class Access:
@@ -38,16 +62,16 @@ class Access:
     Parameters
     ----------
     client : mapping of str to str
-        Settings of the registry's own client, with the login that those of a user take the place of.
-    make_topic : callable
-        Creates the topic if it is not there: the broker says nothing of rights to one that does not exist.
+        Settings of the server's own client, with the login that those of a user take the place of.
+    rights : Rights
+        What it asks.
     """
 
-    def __init__(self, client: Mapping[str, str], make_topic: Callable[[], None]) -> None:
+    def __init__(self, client: Mapping[str, str], rights: Rights) -> None:
         self._client = {name: text for name, text in client.items() if name != "sasl.jaas.config"}
         self._host, _, port = client["bootstrap.servers"].split(",")[0].rpartition(":")
         self._port = int(port)
-        self._make_topic = make_topic
+        self._needed = rights
         self._secret = os.urandom(32)
         self._known: OrderedDict[bytes, tuple[float, int]] = OrderedDict()
         self._lock = threading.Lock()
@@ -57,9 +81,9 @@ class Access:
         """Raises `Refusal` unless this header's user may do it."""
         user, password = _credentials(authorization)
         rights = self._rights(user, password)
-        if not rights & (_WRITE if changes else _READ):
-            right = "WRITE" if changes else "READ"
-            raise Refusal(403, 40301, f"User {user!r} needs the right {right} on the topic {TOPIC} of the brokers.")
+        operation = self._needed.to_change if changes else self._needed.to_ask
+        if not rights & OPERATIONS[operation]:
+            raise Refusal(403, 40301, f"User {user!r} needs the right {operation} on {self._needed.on}.")
 
     def _rights(self, user: str, password: str) -> int:
         # The password itself is kept nowhere.
@@ -81,15 +105,12 @@ class Access:
         from pylog_spark._native import NativeError, RawConnection
         from pylog_spark.client.errors import LogError
 
-        wanted = {"topics": [{"name": TOPIC}], "include_topic_authorized_operations": True}
         try:
-            self._make_topic()
             config = {**self._client, "sasl.username": user, "sasl.password": password}
             connection = RawConnection(self._host.strip("[]"), self._port, _TIMEOUT_MS, config)
             try:
-                answer = json.loads(
-                    connection.call("Metadata", _METADATA_VERSION, json.dumps(wanted), "pylog-registry")
-                )
+                # Below zero: the broker says nothing of rights.
+                return max(0, self._needed.of(connection))
             finally:
                 connection.close()
         except NativeError as error:
@@ -98,16 +119,12 @@ class Access:
             raise Refusal(500, 50001, f"The broker cannot be asked about the user now: {error.args[-1]}") from None
         except LogError as error:
             raise Refusal(500, 50001, f"The broker cannot be asked about the user now: {error}") from None
-        operations: int = answer["topics"][0]["topic_authorized_operations"]
-        return max(0, operations)
 
 
 def _credentials(authorization: str | None) -> tuple[str, str]:
     scheme, _, given = (authorization or "").partition(" ")
     if scheme.lower() != "basic":
-        raise _unauthorized(
-            "The registry takes the login of a user of the brokers: user and password by HTTP's basic login."
-        )
+        raise _unauthorized("Log in as a user of the brokers: user and password by HTTP's basic login.")
     try:
         user, colon, password = base64.b64decode(given, validate=True).decode().partition(":")
     except ValueError:

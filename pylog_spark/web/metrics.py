@@ -1,0 +1,120 @@
+"""A broker's numbers in the text format of Prometheus.
+
+Names are those under which Kafka's JMX beans are usually exported (``kafka_server_brokertopicmetrics_messagesin_total``), where the number
+means the same; others begin with ``pylog_``. Of a partition the numbers are those of this broker's replica. The text is made by
+prometheus-client, and so are the numbers of the process.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, CollectorRegistry, ProcessCollector, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+if TYPE_CHECKING:
+    from prometheus_client.metrics_core import Metric
+
+    from pylog_spark.broker.process import Broker
+
+#: The media type of the text.
+MEDIA = CONTENT_TYPE_PLAIN_0_0_4
+_LABELS = ("topic", "partition")
+
+
+class _Number(NamedTuple):
+    """One of the broker's numbers: its name in `Broker.stats`, its name outside, and what it counts."""
+
+    own: str
+    name: str
+    says: str
+
+
+_COUNTERS = (
+    _Number("records_in", "kafka_server_brokertopicmetrics_messagesin", "Records appended."),
+    _Number("fetched_bytes", "kafka_server_brokertopicmetrics_bytesout", "Bytes of records handed to consumers."),
+    _Number("requests", "kafka_network_requestmetrics_requests", "Requests handled."),
+    _Number("logins", "kafka_server_socketservermetrics_successful_authentication", "Logins that succeeded."),
+    _Number("failed_logins", "kafka_server_socketservermetrics_failed_authentication", "Logins that failed."),
+    _Number("bytes_in", "pylog_network_bytes_in", "Bytes read from sockets."),
+    _Number("bytes_out", "pylog_network_bytes_out", "Bytes written to sockets."),
+    _Number("accepted", "pylog_connections_accepted", "Connections accepted."),
+    _Number("turned_away", "pylog_connections_turned_away", "Connections closed because max.connections were open."),
+    _Number("refused", "pylog_requests_refused", "Requests whose connection was closed for them."),
+    _Number("batches_in", "pylog_batches_in", "Batches appended."),
+    _Number("long_polls", "pylog_fetches_waited", "Fetches that waited for records."),
+    _Number("panics", "pylog_panics", "Requests that failed by a mistake of the broker."),
+    _Number("follower_bytes_in", "pylog_follower_bytes_in", "Bytes of records fetched from leaders."),
+)
+_GAUGES = (
+    _Number("connections", "kafka_server_socketservermetrics_connection_count", "Connections that are open."),
+    _Number(
+        "follower_max_lag", "kafka_server_replicafetchermanager_maxlag", "Most records that a follower here lacks."
+    ),
+    _Number("follower_failed_partitions", "pylog_follower_failed_partitions", "Followers here that have failed."),
+    _Number("may_lead", "pylog_may_lead", "Whether this broker may lead (its session with ZooKeeper lives)."),
+)
+_OF_PARTITIONS = (
+    _Number("log_start_offset", "kafka_log_log_logstartoffset", "First offset that can be read."),
+    _Number("log_end_offset", "kafka_log_log_logendoffset", "One past the last record."),
+    _Number("high_watermark", "pylog_log_high_watermark", "One past the last acknowledged record."),
+    _Number("size_bytes", "kafka_log_log_size", "Bytes of the log."),
+)
+
+
+def exposition(broker: Broker) -> Callable[[], bytes]:
+    """Give what makes the text of a broker's numbers. It may be called by any thread."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_OfBroker(broker))
+    ProcessCollector(registry=registry)
+    return lambda: generate_latest(registry)
+
+
+class _OfBroker(Collector):
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    def collect(self) -> Iterator[Metric]:
+        """All numbers now."""
+        stats = self._broker.stats()
+        for own, name, says in _COUNTERS:
+            yield CounterMetricFamily(name, says, value=stats[own])
+        for own, name, says in _GAUGES:
+            yield GaugeMetricFamily(name, says, value=stats[own])
+        is_controller = self._broker.is_controller
+        yield _gauge(
+            "kafka_controller_kafkacontroller_activecontrollercount", "Whether it is the controller.", is_controller
+        )
+        yield from _of_partitions(json.loads(self._broker.partition_numbers()))
+
+
+def _of_partitions(partitions: list[Mapping[str, Any]]) -> Iterator[Metric]:
+    led = [each for each in partitions if each["leads"]]
+    manager = "kafka_server_replicamanager"
+    yield _gauge(f"{manager}_partitioncount", "Replicas on this broker.", len(partitions))
+    yield _gauge(f"{manager}_leadercount", "Partitions that this broker leads.", len(led))
+    short = sum(each["in_sync"] < each["replicas"] for each in led)
+    yield _gauge(
+        f"{manager}_underreplicatedpartitions", "Partitions led here of which a replica is not in sync.", short
+    )
+    offline = sum(each["offline"] for each in partitions)
+    yield _gauge(f"{manager}_offlinereplicacount", "Replicas on this broker whose log cannot be used.", offline)
+    for own, name, says in _OF_PARTITIONS:
+        yield _by_partition(name, says, ((each, each[own]) for each in partitions if not each["offline"]))
+    replicas, in_sync = "kafka_cluster_partition_replicascount", "kafka_cluster_partition_insyncreplicascount"
+    yield _by_partition(replicas, "Replicas of a partition led here.", ((each, each["replicas"]) for each in led))
+    yield _by_partition(in_sync, "Those of them in sync.", ((each, each["in_sync"]) for each in led))
+
+
+def _gauge(name: str, says: str, value: float) -> Metric:
+    return GaugeMetricFamily(name, says, value=value)
+
+
+def _by_partition(name: str, says: str, values: Iterable[tuple[Mapping[str, Any], float]]) -> Metric:
+    family = GaugeMetricFamily(name, says, labels=_LABELS)
+    for partition, value in values:
+        family.add_metric((partition["topic"], str(partition["partition"])), value)
+    return family

@@ -1,0 +1,173 @@
+"""A broker's metrics and probes by HTTP: what Prometheus's own parser reads of them, who may see them, and when a broker is not ready.
+
+What the server does with hostile requests is in `tests/registry/test_hostile.py`: the schema registry stands on the same one.
+"""
+
+import base64
+import socket
+import sys
+import urllib.request
+from contextlib import ExitStack, closing
+from pathlib import Path
+from urllib.error import HTTPError
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from pylog_spark.broker.process import open_broker
+from pylog_spark.broker.setting import ConfigError
+from pylog_spark.client import Admin, Producer, read_range
+from pylog_spark.results.security import AclBinding
+from pylog_spark.testing import LocalBroker, ZooKeeper
+from pylog_spark.testing.local_broker import LocalBrokerError
+from pylog_spark.web.beside import HttpOptions
+from pylog_spark.web.pages import SCRAPES_MAX, Pages, open_pages
+from tests.harness.waiting import until
+
+PAGE = Path(__file__).parents[2] / "docs" / "broker.md"
+Labels = tuple[tuple[str, str], ...]
+
+
+def asked(url: str, login: str = "", method: str = "GET") -> tuple[int, str]:
+    """The status of the answer, and its text."""
+    basic = {"Authorization": "Basic " + base64.b64encode(login.encode()).decode()} if login else {}
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=basic, method=method), timeout=20) as answer:
+            return answer.status, answer.read().decode()
+    except HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def numbers(broker: LocalBroker) -> dict[tuple[str, Labels], float]:
+    """All of the broker's numbers, by name and labels."""
+    status, text = asked(f"{broker.http_url}/metrics")
+    assert status == 200
+    samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
+    return {(sample.name, tuple(sorted(sample.labels.items()))): sample.value for sample in samples}
+
+
+def test_prometheus_reads_what_a_broker_has_done_and_what_it_holds(tmp_path: Path) -> None:
+    with LocalBroker(tmp_path / "data", http=True) as broker, Admin(broker.bootstrap_servers) as admin:
+        admin.create_topic("of-all-kinds", partitions=2)
+        with Producer(broker.bootstrap_servers, "of-all-kinds") as producer:
+            for number in range(10):
+                producer.send(b"value", partition=number % 2)
+        admin.delete_records([("of-all-kinds", 0, 2)])
+        assert read_range(broker.bootstrap_servers, "of-all-kinds").read_all().num_rows == 8
+        found = numbers(broker)
+    of = {number: (("partition", str(number)), ("topic", "of-all-kinds")) for number in range(2)}
+    assert found["kafka_server_brokertopicmetrics_messagesin_total", ()] == 10
+    assert found["kafka_server_brokertopicmetrics_bytesout_total", ()] > 0
+    assert found["kafka_log_log_logstartoffset", of[0]] == 2
+    assert found["kafka_log_log_logstartoffset", of[1]] == 0
+    assert found["kafka_log_log_logendoffset", of[0]] == found["pylog_log_high_watermark", of[1]] == 5
+    assert found["kafka_log_log_size", of[1]] > 5 * len("value")
+    assert (
+        found["kafka_server_replicamanager_leadercount", ()] == found["kafka_server_replicamanager_partitioncount", ()]
+    )
+    assert found["kafka_server_replicamanager_underreplicatedpartitions", ()] == 0
+    assert found["kafka_cluster_partition_insyncreplicascount", of[0]] == 1
+    assert found["kafka_controller_kafkacontroller_activecontrollercount", ()] == 1
+    assert found["process_resident_memory_bytes", ()] > 1e6
+    missing = {name for name, _ in found if name.startswith(("kafka_", "pylog_"))} - set(PAGE.read_text().split("`"))
+    assert missing == set(), "the page has a line for each"
+
+
+def test_probes_are_answered_and_other_pages_are_not(tmp_path: Path) -> None:
+    with LocalBroker(tmp_path / "data", http=True) as broker:
+        assert asked(f"{broker.http_url}/healthz") == asked(f"{broker.http_url}/readyz?verbose") == (200, "ok\n")
+        status, text = asked(f"{broker.http_url}/")
+        assert (status, "/metrics" in text) == (404, True)
+        assert asked(f"{broker.http_url}/metrics", method="POST")[0] == 405
+        url = broker.http_url
+        assert broker.restart().http_url == url
+        assert asked(f"{url}/healthz")[0] == 200
+
+
+def test_metrics_are_for_users_that_may_describe_the_cluster_and_probes_for_everybody(tmp_path: Path) -> None:
+    with LocalBroker(
+        tmp_path / "data",
+        sasl="SCRAM-SHA-256",
+        http=True,
+        authorizer_class_name="org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    ) as broker:
+        assert broker.login is not None
+        with Admin(broker.bootstrap_servers, broker.security_settings) as admin:
+            for user in ("watcher", "writer"):
+                admin.set_user_scram_credential(user, "secret", "SCRAM-SHA-256")
+            cluster = AclBinding("CLUSTER", "kafka-cluster", "LITERAL", "User:watcher", "*", "DESCRIBE", "ALLOW")
+            topic = AclBinding("TOPIC", "t", "LITERAL", "User:writer", "*", "WRITE", "ALLOW")
+            admin.create_acls([cluster, topic])
+        metrics = f"{broker.http_url}/metrics"
+        assert asked(metrics)[0] == asked(metrics, "watcher:wrong")[0] == 401
+        status, text = asked(metrics, "writer:secret")
+        assert (status, "DESCRIBE on the cluster" in text) == (403, True)
+        assert asked(metrics, "watcher:secret")[0] == 200
+        assert asked(metrics, f"{broker.login.user}:{broker.login.password}")[0] == 200
+        assert asked(f"{broker.http_url}/healthz")[0] == asked(f"{broker.http_url}/readyz")[0] == 200
+
+
+def test_metrics_without_a_login_are_refused_where_the_broker_asks_for_one(tmp_path: Path) -> None:
+    listeners = {"INSIDE": "PLAINTEXT", "OUTSIDE": "SASL_PLAINTEXT"}
+    settings = {"inter_broker_listener_name": "INSIDE"}
+    refused = LocalBroker(tmp_path / "a", listeners=listeners, sasl="SCRAM-SHA-512", http=True, **settings)
+    with closing(refused), pytest.raises(LocalBrokerError, match="--http-without-login"):
+        refused.start()
+    assert not refused.running
+    shown = LocalBroker(tmp_path / "b", sasl="SCRAM-SHA-512", http=["--http-without-login"])
+    with shown as broker:
+        assert asked(f"{broker.http_url}/metrics")[0] == 200
+
+
+def test_a_broker_that_has_lost_zookeeper_is_alive_and_not_ready(tmp_path: Path) -> None:
+    with ZooKeeper(tmp_path / "zookeeper") as zookeeper:
+        shared = {"zookeeper_connect": zookeeper.address, "zookeeper_session_timeout_ms": 1500}
+        with LocalBroker(tmp_path / "data", http=True, **shared) as broker:
+
+            def readiness() -> tuple[int, str]:
+                return asked(f"{broker.http_url}/readyz")
+
+            until(lambda: readiness() == (200, "ok\n"), "the broker is ready")
+            zookeeper.pause()
+            until(lambda: readiness()[0] == 503, "the session is over")
+            assert "ZooKeeper" in readiness()[1]
+            assert asked(f"{broker.http_url}/healthz")[0] == 200
+            assert numbers(broker)["pylog_may_lead", ()] == 0
+            zookeeper.resume()
+            until(lambda: readiness()[0] == 200, "the broker is ready again")
+
+
+def test_answers_that_nobody_reads_take_bounded_memory(tmp_path: Path) -> None:
+    with closing(open_broker(str(tmp_path), [("listeners", "PLAINTEXT://127.0.0.1:0")], False)) as broker:
+        made: list[int] = []
+
+        def text() -> bytes:
+            """More than sockets take in."""
+            made.append(1)
+            return b"#" * (64 << 20)
+
+        pages = Pages("127.0.0.1", 0, None, broker, None, text, "text/plain")
+        pages.start("pages")
+        with closing(pages), ExitStack() as stack:
+            for number in range(SCRAPES_MAX):
+                wire = stack.enter_context(socket.create_connection(pages.server_address[:2], timeout=20))
+                wire.sendall(b"GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n")
+                until(lambda number=number: len(made) == number + 1, "the text is made")
+            assert asked(f"{pages.url}/metrics")[0] == 503
+            assert asked(f"{pages.url}/healthz")[0] == 200
+            wire.close()
+            until(lambda: asked(f"{pages.url}/metrics")[0] == 200, "the place of who hung up is free")
+        assert len(made) == SCRAPES_MAX + 1
+
+
+def test_without_prometheus_client_the_sentence_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "pylog_spark.web.metrics", raising=False)
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    options = HttpOptions("127.0.0.1:0", {}, without_login=False, allow_plaintext=False)
+    with (
+        closing(open_broker(str(tmp_path), [("listeners", "PLAINTEXT://127.0.0.1:0")], False)) as broker,
+        pytest.raises(ConfigError, match=r"pip install 'pylog-spark\[http\]'"),
+    ):
+        open_pages(broker, options)
