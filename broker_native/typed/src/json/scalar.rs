@@ -119,8 +119,9 @@ fn fitting<T: TryFrom<i64>>(number: &[u8]) -> Result<T, Bad> {
     integer(number).and_then(|value| T::try_from(value).ok()).ok_or_else(misfit)
 }
 
-/// Rust reads the numbers of JSON, `NaN` and `Infinity` as they are meant.
+/// Rust reads the numbers of JSON, `NaN` and `Infinity` as they are meant; but Java has no integer -0.
 fn float<T: std::str::FromStr>(number: &[u8]) -> Result<T, Bad> {
+    let number = if number == b"-0" { b"0" } else { number };
     std::str::from_utf8(number).ok().and_then(|text| text.parse().ok()).ok_or_else(misfit)
 }
 

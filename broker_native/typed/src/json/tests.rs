@@ -59,6 +59,17 @@ fn a_column_of_texts_gets_what_is_no_text_in_the_way_of_jackson() {
 }
 
 #[test]
+fn an_integer_is_never_a_negative_zero() {
+    let shown = |json: &str| {
+        let fields = vec![field("a", DataType::Float64), field("b", DataType::Float32)];
+        shown(fields, &format!("{{\"a\":{json},\"b\":{json}}}"))
+    };
+    assert_eq!(shown("-0"), shown("0"));
+    assert_eq!(shown("-0.0"), shown("-0e1"));
+    assert_ne!(shown("-0.0"), shown("0"));
+}
+
+#[test]
 fn what_does_not_fit_is_null_and_the_other_columns_keep_their_values() {
     let fields = || vec![field("a", DataType::Int32), field("b", DataType::Int32)];
     let plain = shown(fields(), r#"{"a":1,"c":[{}],"b":2}"#);
