@@ -70,27 +70,19 @@ impl Kind {
 
     /// Whether it changes what the cluster shares, which needs ZooKeeper.
     pub fn changes_cluster(self) -> bool {
-        use Kind::{
-            AlterClientQuotas, AlterConfigs, AlterPartitionReassignments, AlterUserScramCredentials,
-            CreateAcls, CreatePartitions, CreateTopics, DeleteAcls, DeleteTopics, ElectLeaders,
-            IncrementalAlterConfigs, UnregisterBroker, UpdateFeatures,
-        };
-        matches!(
-            self,
-            AlterClientQuotas
-                | AlterConfigs
-                | AlterPartitionReassignments
-                | AlterUserScramCredentials
-                | CreateAcls
-                | CreatePartitions
-                | CreateTopics
-                | DeleteAcls
-                | DeleteTopics
-                | ElectLeaders
-                | IncrementalAlterConfigs
-                | UnregisterBroker
-                | UpdateFeatures
-        )
+        self.changes_rights()
+            || matches!(
+                self,
+                Self::AlterConfigs
+                    | Self::AlterPartitionReassignments
+                    | Self::CreatePartitions
+                    | Self::CreateTopics
+                    | Self::DeleteTopics
+                    | Self::ElectLeaders
+                    | Self::IncrementalAlterConfigs
+                    | Self::UnregisterBroker
+                    | Self::UpdateFeatures
+            )
     }
 
     /// The name that Python knows.
