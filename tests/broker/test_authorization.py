@@ -19,9 +19,9 @@ from confluent_kafka.admin import (
 )
 
 from pylog_spark.testing import LocalBroker, LocalBrokerError
+from tests.harness.security import AUTHORIZER
 from tests.harness.waiting import until
 
-AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 PASSWORD = "swordfish"  # of a broker of this test alone
 #: Who comes over the first listener is not asked who it is, and may do everything.
 LISTENERS = {"PLAINTEXT": "PLAINTEXT", "SECURED": "SASL_PLAINTEXT"}

@@ -22,6 +22,7 @@ from pylog_spark.testing import LocalBroker, ZooKeeper
 from pylog_spark.testing.local_broker import LocalBrokerError
 from pylog_spark.web.beside import HttpOptions
 from pylog_spark.web.pages import SCRAPES_MAX, Pages, open_pages
+from tests.harness.security import AUTHORIZER
 from tests.harness.waiting import until
 
 PAGE = Path(__file__).parents[2] / "docs" / "broker.md"
@@ -89,7 +90,7 @@ def test_metrics_are_for_users_that_may_describe_the_cluster_and_probes_for_ever
         tmp_path / "data",
         sasl="SCRAM-SHA-256",
         http=True,
-        authorizer_class_name="org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        authorizer_class_name=AUTHORIZER,
     ) as broker:
         assert broker.login is not None
         with Admin(broker.bootstrap_servers, broker.security_settings) as admin:

@@ -16,6 +16,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from pylog_spark.testing import LocalBroker, LocalBrokerError
 from pylog_spark.testing.certificates import LOCAL_HOSTS, Certificates
 from tests.broker.wire import Connection, array, connect
+from tests.harness.security import AUTHORIZER
 from tests.harness.waiting import until
 from tests.hostile.floods import peak_bytes
 from tests.peers.tools import java
@@ -216,7 +217,7 @@ def test_a_rule_makes_the_principal_of_a_certificate_whom_rights_and_the_log_nam
         tls=True,
         ssl_client_auth="required",
         ssl_principal_mapping_rules="RULE:^CN=([a-z]+).*$/$1 of the rule/U,DEFAULT",
-        authorizer_class_name="org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        authorizer_class_name=AUTHORIZER,
         super_users="User:BROKER OF THE RULE",
     )
     with pytest.raises(KafkaException, match="TOPIC_AUTHORIZATION_FAILED"):

@@ -10,6 +10,7 @@ import time
 import pytest
 
 from pylog_spark.testing import LocalBroker
+from tests.harness.security import AUTHORIZER
 
 SECRET = "swordfish"
 
@@ -181,7 +182,7 @@ def guarded(tmp_path_factory):
     with LocalBroker(
         tmp_path_factory.mktemp("guarded"),
         super_users="User:ANONYMOUS",
-        authorizer_class_name="org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        authorizer_class_name=AUTHORIZER,
     ) as running:
         yield running
 

@@ -21,6 +21,7 @@ from pylog_spark.results.security import AclBinding
 from pylog_spark.testing import LocalBroker
 from pylog_spark.testing.certificates import Certificates
 from tests.harness.secured import TokenServer
+from tests.harness.security import AUTHORIZER
 from tests.harness.tokens import Issuer
 
 PASSWORDS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
@@ -129,7 +130,7 @@ def secured_broker(folder: Path) -> Iterator[Place]:
     issuer = Issuer(folder / "issuer")
     (folder / "keys.json").write_text(issuer.jwks())
     settings = {
-        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "authorizer.class.name": AUTHORIZER,
         "connection.failed.authentication.delay.ms": 10,
         "group.initial.rebalance.delay.ms": 0,
         "listener.name.mutual.ssl.client.auth": "required",

@@ -20,7 +20,7 @@ MECHANISM = "SCRAM-SHA-512"
 #: How long a login is good: about as long as a fault lasts. A connection over which somebody logs in again is not idle, so it is longer than
 #: the load's copier waits until it gives up an idle one (`tests.harness.load`).
 SESSION_MS = 3_000
-_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def secured(directory: Path, users: Iterable[str]) -> Security:
         "tls": True,
         "sasl": MECHANISM,
         "connections_max_reauth_ms": SESSION_MS,
-        "authorizer_class_name": _AUTHORIZER,
+        "authorizer_class_name": AUTHORIZER,
         "zookeeper_digest_file": str(digest),
         "zookeeper_set_acl": "true",
     }

@@ -16,6 +16,7 @@ from pylog_spark._native import RawConnection
 from pylog_spark.client import AclBinding, Admin
 from pylog_spark.testing import LocalBroker
 from pylog_spark.testing.certificates import Certificates
+from tests.harness.security import AUTHORIZER
 from tests.harness.tokens import Issuer
 from tests.hostile.floods import connect, until_coordinators_serve
 from tests.hostile.logins import Client, Login, context, dialled, encrypted
@@ -38,7 +39,7 @@ FROM, AUDIENCE = "https://issuer.example", "pylog"
 #: A line that an attacker would like to see in the log.
 FORGED = "\n1999-01-01T00:00:00.000Z INFO pylog.broker: all well"
 _SETTINGS: dict[str, object] = {
-    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "authorizer.class.name": AUTHORIZER,
     "super.users": "User:ANONYMOUS",
     "inter.broker.listener.name": "INSIDE",
     "sasl.enabled.mechanisms": "SCRAM-SHA-512,PLAIN,OAUTHBEARER",

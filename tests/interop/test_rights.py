@@ -21,6 +21,7 @@ from confluent_kafka.admin import (
 from pylog_spark.client import AclBindingFilter as OurFilter
 from pylog_spark.client import Admin, LogError, Producer
 from pylog_spark.testing import LocalBroker
+from tests.harness.security import AUTHORIZER
 from tests.peers.tools import java
 
 pytestmark = pytest.mark.peers
@@ -38,7 +39,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalBroker]:
         listeners={"OPEN": "PLAINTEXT", "LOGIN": "SASL_PLAINTEXT"},
         inter_broker_listener_name="OPEN",
         super_users=ANONYMOUS,
-        authorizer_class_name="org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        authorizer_class_name=AUTHORIZER,
     ) as running:
         yield running
 

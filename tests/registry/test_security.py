@@ -13,6 +13,7 @@ from pylog_spark.registry.client import RegistryClient
 from pylog_spark.results.security import AclBinding
 from pylog_spark.testing import LocalBroker
 from pylog_spark.testing.local_broker import LocalBrokerError
+from tests.harness.security import AUTHORIZER
 
 SCHEMA = Schema('"string"', "AVRO")
 
@@ -22,7 +23,7 @@ def test_users_of_the_broker_log_in_and_have_the_rights_that_its_acls_give_them(
         tmp_path / "data",
         sasl="SCRAM-SHA-256",
         schema_registry=True,
-        authorizer_class_name="org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        authorizer_class_name=AUTHORIZER,
     ) as broker:
         assert broker.login is not None
         with Admin(broker.bootstrap_servers, broker.security_settings) as admin:

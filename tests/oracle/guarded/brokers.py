@@ -16,10 +16,10 @@ from pylog_spark.testing import LocalBroker
 from pylog_spark.testing.login import Login
 from pylog_spark.testing.process import free_ports
 from tests.harness.kafka import KAFKA_SETTINGS, SHARED_SETTINGS
+from tests.harness.security import AUTHORIZER
 from tests.oracle.compare import Brokers
 from tests.oracle.script import Answer, Entrance, Script
 
-AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 ALICE, BOB, ANONYMOUS, EVERYBODY = "User:alice", "User:bob", "User:ANONYMOUS", "User:*"
 #: Those who act in the cases; what the ACLs of one say need not hold for the others.
 PRINCIPALS = (ALICE, BOB, ANONYMOUS)
