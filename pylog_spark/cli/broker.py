@@ -198,8 +198,8 @@ def _open_beside(
 
 def _serve(running: Broker, beside: "list[tuple[str, Callable[[], None]]]") -> None:
     stop = StopSignal()
-    counts = f"{running.topic_count} topics, {running.partition_count} partitions"
-    counts = ", ".join([counts, *(what for what, _ in beside)])
+    topics, partitions = f"{running.topic_count} topics", f"{running.partition_count} partitions"
+    counts = ", ".join([topics, partitions, *(what for what, _ in beside)])
     click.echo(f"pylog broker ready on {_addresses(running)} (data in {running.data_dir}, {counts}, pid {os.getpid()})")
     sys.stdout.flush()
     running.when_failed(stop.come)

@@ -92,7 +92,7 @@ class _Handler(Handler):
         parts = urlsplit(self.path)
         route, named = route_of(self.command, parts.path.rstrip("/"))
         if http.access is not None:
-            http.access.check(self.headers.get("Authorization"), changes=route.changes)
+            http.access.check(self.headers.get("Authorization"), "WRITE" if route.changes else "READ")
         call = Call(tuple(map(_decoded, named)), _query(parts.query), document(body))
         act = http.topic.write if route.changes else http.topic.read
         answer = act(lambda state: route.act(state, call))

@@ -57,4 +57,4 @@ def _rights(topic: SchemasTopic) -> Rights:
         operations: int = answer["topics"][0]["topic_authorized_operations"]
         return operations
 
-    return Rights(f"the topic {TOPIC} of the brokers", asked, to_ask="READ", to_change="WRITE")
+    return Rights(f"the topic {TOPIC} of the brokers", asked)

@@ -46,14 +46,10 @@ class Rights:
         Of what the rights are, for sentences.
     of : callable
         Asks over the user's connection; the bits of the operations that the user has.
-    to_ask, to_change : str
-        The operation that is needed.
     """
 
     on: str
     of: Callable[[RawConnection], int]
-    to_ask: str
-    to_change: str
 
 
 class Access:
@@ -77,11 +73,10 @@ class Access:
         self._lock = threading.Lock()
         self._logins = threading.BoundedSemaphore(LOGINS_MAX)
 
-    def check(self, authorization: str | None, *, changes: bool) -> None:
-        """Raises `Refusal` unless this header's user may do it."""
+    def check(self, authorization: str | None, operation: str) -> None:
+        """Raises `Refusal` unless this header's user has the right to the operation, one of `OPERATIONS`."""
         user, password = _credentials(authorization)
         rights = self._rights(user, password)
-        operation = self._needed.to_change if changes else self._needed.to_ask
         if not rights & OPERATIONS[operation]:
             raise Refusal(403, 40301, f"User {user!r} needs the right {operation} on {self._needed.on}.")
 

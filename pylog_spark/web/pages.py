@@ -64,7 +64,7 @@ def _asked(connection: RawConnection) -> int:
     return operations
 
 
-_RIGHTS = Rights("the cluster", _asked, to_ask="DESCRIBE", to_change="ALTER")
+_RIGHTS = Rights("the cluster", _asked)
 
 
 class Pages(HttpServer):
@@ -124,7 +124,7 @@ class _Handler(Handler):
                 return _probe(http.broker.why_not_ready)
             case "/metrics":
                 if http.access is not None:
-                    http.access.check(self.headers.get("Authorization"), changes=False)
+                    http.access.check(self.headers.get("Authorization"), "DESCRIBE")
                 return http.metrics()
         raise Refusal(404, 404, "There is no such page: /metrics, /healthz and /readyz are here.")
 

@@ -13,6 +13,7 @@ import socket
 import ssl
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -25,8 +26,8 @@ BODY_BYTES_MAX = 1 << 20
 SENTENCE_CHARS_MAX = 200
 IDLE_S = 60.0
 REQUEST_S = 60.0
-#: What a request that failed by a mistake of ours is answered.
-FAILED = "The server failed; its log says how."
+# What a request that failed by a mistake of ours is answered.
+_FAILED = "The server failed; its log says how."
 _PIECE_BYTES = 64 * 1024
 # How often the server looks for connections whose time is over.
 _LOOK_S = 0.5
@@ -154,7 +155,7 @@ class HttpServer(ThreadingHTTPServer):
         self.log.debug("A connection from %s ended early.", client_address[0], exc_info=True)
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(BaseHTTPRequestHandler, ABC):
     """One connection. A subclass gives `answered` and `refused`."""
 
     protocol_version = "HTTP/1.1"
@@ -165,13 +166,13 @@ class Handler(BaseHTTPRequestHandler):
     def _http(self) -> HttpServer:
         return cast(HttpServer, self.server)
 
+    @abstractmethod
     def answered(self) -> Content:
         """The answer to the request. Raises `Refusal`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def refused(self, refusal: Refusal) -> Content:
         """What is sent with the status of a refusal."""
-        raise NotImplementedError
 
     def setup(self) -> None:
         """With TLS the handshake comes first, in the thread of the connection."""
@@ -215,7 +216,7 @@ class Handler(BaseHTTPRequestHandler):
             raise
         except Exception:
             self._http.log.exception("A request failed: %s %s", self.command, self.path[:200])
-            status, content = 500, self.refused(Refusal(500, 50001, FAILED))
+            status, content = 500, self.refused(Refusal(500, 50001, _FAILED))
         try:
             self._send(status, content)
         finally:
