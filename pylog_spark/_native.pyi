@@ -12,6 +12,7 @@ from typing import Literal, Protocol, TypedDict, final
 
 __all__ = [
     "Client",
+    "LogDirectory",
     "Mirror",
     "NativeBroker",
     "NativeError",
@@ -427,6 +428,35 @@ class TypedRead:
         and ``.error``. A reader that is ahead has kept those of rows that it has not given yet, too."""
 
 @final
+class LogDirectory:
+    """A data directory of a broker, pylog's or Apache Kafka's, read without it; nothing is written or locked. Thread-safe.
+
+    Opened with what it has now; what a partition's log is, is found out once, when it is first asked for. `isolation_level` is that of readers
+    and of `advance`; with `skip_damaged` bytes that are no batches are left out, and what was left out is said by `take_notices`.
+    """
+
+    def __new__(
+        cls, path: str, isolation_level: str = "read_uncommitted", skip_damaged: bool = False
+    ) -> LogDirectory: ...
+    def describe_topics(self, names: Sequence[str] | None) -> list[_Document]:
+        """As `Client.describe_topics`; partitions have no leader and no replicas."""
+    def list_offsets(
+        self, wanted: Sequence[tuple[str, int, int]], isolation_level: str = "read_uncommitted"
+    ) -> list[tuple[str, int, int, int]]:
+        """As `Client.list_offsets`, but for -3."""
+    def advance(
+        self, ranges: Sequence[tuple[str, int, int, int, int | None, int | None, bool]]
+    ) -> list[tuple[int, int, int]]:
+        """As `Client.advance`."""
+    def inspect(self, topic: str, partition: int) -> _Document:
+        """log_start_offset, last_stable_offset, log_end_offset, segments, bytes."""
+    def verify(self, topic: str, partition: int) -> _Document:
+        """Reads the partition: batches, records (markers of transactions, too), codecs (names)."""
+    def take_notices(self) -> list[str]:
+        """What was left out, and why logs end where they do, since this was asked last: sentences without a dot."""
+    def close(self) -> None: ...
+
+@final
 class RangeReader:
     """Records of ranges [start, end) of partitions as a stream of Arrow batches (`__arrow_c_stream__`, once only).
 
@@ -461,6 +491,7 @@ class RangeReader:
         local_reads: bool = False,
         keep_connections: bool = False,
         typed: TypedRead | None = None,
+        directory: LogDirectory | None = None,
     ) -> RangeReader:
         """`then`: further ranges (none when left out), (topic, partition, start, end, topic_id). With `follow`, the end of the last one is
         ignored and `next_batch` waits for new records.
@@ -469,7 +500,8 @@ class RangeReader:
         included, ascending) and each of `keys`, if given, their key: ("in", keys; None for no key), ("prefix", prefixes), ("range",
         [low, high]) for low <= key < high, where None is no bound. `limit`: most rows in all; fetches are small at first. With `local_reads` records come from the brokers' own files where this process
         sees them; any doubt about a file sends the rest of its range over the network. With `keep_connections` those that took a TLS
-        handshake or a login are left to the next reader or writer of this process with the same settings, for a minute."""
+        handshake or a login are left to the next reader or writer of this process with the same settings, for a minute.
+        With `directory` records come from it, `config` is not looked at, and nothing is followed."""
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def next_batch(self, timeout_ms: int) -> _Batch | None:
         """For programs that poll: a batch, or None when nothing came within `timeout_ms` or the end is reached (then `at_end`

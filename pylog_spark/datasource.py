@@ -41,7 +41,7 @@ def _release(client: Mapping[str, str], partitions: Collection[tuple[str, int]])
 
 
 #: Options besides ``ending...`` that only a batch read has, in lower case.
-_OF_BATCH = frozenset({"limit", "pushdown"})
+_OF_BATCH = frozenset({"limit", "pushdown", "path", "ignorecorruptbatches"})
 
 
 class PylogDataSource(DataSource):
@@ -151,6 +151,8 @@ class PylogDataSource(DataSource):
             options.local_reads,
             typed,
             BadTopic(options.task_client, options.bad_topic) if options.bad_topic is not None else None,
+            options.path,
+            options.skip_damaged,
         )
 
     def _write_plan(self, schema: StructType, *, streaming: bool) -> WritePlan:

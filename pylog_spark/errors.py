@@ -14,7 +14,16 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
-    from pylog_spark._native import Client, RangeReader, RecordWriter, SettingRow, TypedRead, _ArrowArray, _Batch
+    from pylog_spark._native import (
+        Client,
+        LogDirectory,
+        RangeReader,
+        RecordWriter,
+        SettingRow,
+        TypedRead,
+        _ArrowArray,
+        _Batch,
+    )
 
 #: Conditions, each with what it means. The names may not change: users search for them.
 CONDITIONS: dict[str, str] = {
@@ -149,6 +158,10 @@ class NativeModule(Protocol):
     @property
     def Client(self) -> type[Client]:  # noqa: N802 - the module's names
         """Requests to one cluster."""
+
+    @property
+    def LogDirectory(self) -> type[LogDirectory]:  # noqa: N802
+        """A data directory read without its broker."""
 
     @property
     def RangeReader(self) -> type[RangeReader]:  # noqa: N802

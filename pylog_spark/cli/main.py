@@ -36,6 +36,7 @@ _VERBS = {
     "mirror": "Keep topics of another cluster, Apache Kafka or pylog, in this one.",
     "produce": "Write lines of a file or of standard input into a topic.",
     "consume": "Print the records of a topic.",
+    "inspect": "Show and verify what is in a broker's data directory, without the broker.",
     "audit": "Compare what producers say that they have written with what the log has.",
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 from pylog_spark.offsets import TopicPartition
@@ -14,6 +15,20 @@ def nonempty(text: str) -> str:
     if not text.strip():
         raise ValueError("must not be empty")
     return text.strip()
+
+
+def directory(text: str) -> str:
+    """A directory of this machine's file system, as an absolute path."""
+    scheme, colon, rest = text.strip().partition(":")
+    is_url = bool(colon) and re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]+", scheme) is not None
+    if is_url and (scheme.lower() != "file" or re.match(r"///|/(?!/)", rest) is None):
+        raise ValueError(
+            f"must be a directory that all machines see as a local path (file:/// or none before it), not {text!r}; mount or copy it"
+        )
+    path = re.sub("^/+", "/", rest) if is_url else text.strip()
+    if not path:
+        raise ValueError("must not be empty")
+    return os.path.abspath(path)
 
 
 def boolean(text: str) -> bool:

@@ -25,7 +25,6 @@ _SPARKS_OWN = frozenset({"checkpointlocation", "provider", "queryname"})
 
 #: Names that a user may well try, and why they are refused.
 _REFUSED = {
-    "path": "reading a log directory without a broker is not built yet; start one (pylog broker) and give kafka.bootstrap.servers",
     **{f"kafka.{name}": reason for name, reason in java.REFUSED.items()},
 }
 
@@ -95,8 +94,8 @@ def _value(option: Option, text: str) -> Any:
         raise PylogError("PYLOG_INVALID_OPTION", f"The option {option.name} {error}.") from None
 
 
-def client_settings(given: Mapping[str, str]) -> ClientSettings:
-    """Give the settings of the native client, which knows their names and values."""
+def client_settings(given: Mapping[str, str], *, needs_brokers: bool = True) -> ClientSettings:
+    """Give the settings of the native client, which knows their names and values. A read of a directory needs no brokers."""
     settings: dict[str, str] = {}
     for key, text in given.items():
         name = key.lower()
@@ -104,7 +103,7 @@ def client_settings(given: Mapping[str, str]) -> ClientSettings:
             name = _CLIENT_PREFIX + name
         if name.startswith(_CLIENT_PREFIX):
             settings[name.removeprefix(_CLIENT_PREFIX)] = text
-    if not settings.get("bootstrap.servers", "").strip():
+    if needs_brokers and not settings.get("bootstrap.servers", "").strip():
         sentence = 'The option kafka.bootstrap.servers is missing; give the brokers as "host:port[,host:port...]".'
         has_any = bool(settings) or any(key.lower() in BY_KEY for key in given)
         raise PylogError("PYLOG_INVALID_OPTION", sentence if has_any else f"{sentence} {_TABLE}.")

@@ -37,6 +37,8 @@ STREAM_MIN_BYTES = 1024 * 1024
 PREFETCH_MAX_BYTES = 1024 * 1024
 #: A rack that begins so is the value of an environment variable of the executors.
 RACK_VARIABLE = "env:"
+#: What a directory is read for when no option says it: the pattern that is found in every name.
+_EVERY_TOPIC = "^"
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,8 @@ class ReadOptions:
     local_reads: bool
     formats: Formats
     bad_topic: str | None
+    path: str | None
+    skip_damaged: bool
 
 
 def read_options(given: Mapping[str, str], scope: str) -> ReadOptions:
@@ -113,7 +117,9 @@ def read_options(given: Mapping[str, str], scope: str) -> ReadOptions:
         Naming the option and what to do.
     """
     values = option_values(given, scope)
-    client = client_settings(given)
+    path = values["path"]
+    client = client_settings(given, needs_brokers=path is None)
+    _check_path(values, client)
     rack = _rack(values["clientRack"], client.pop("client.rack", None))
     client["isolation.level"] = _isolation(values["isolationLevel"], client.get("isolation.level"))
     start, start_option = _limit(values, "starting", Earliest() if scope == BATCH else Latest())
@@ -124,7 +130,7 @@ def read_options(given: Mapping[str, str], scope: str) -> ReadOptions:
         )
         _refuse(end, Earliest, EARLIEST, end_option, "a batch would be empty; end at latest, at offsets or at a time")
         _check_order(start, start_option, end, end_option)
-    subscription = _subscription(values)
+    subscription = _subscription(values, path)
     said = formats(values, registry(given))
     return ReadOptions(
         subscription=subscription,
@@ -151,6 +157,8 @@ def read_options(given: Mapping[str, str], scope: str) -> ReadOptions:
         local_reads=values["localReads"],
         formats=said,
         bad_topic=_bad_topic(values, subscription, said),
+        path=path,
+        skip_damaged=bool(values["ignoreCorruptBatches"]),
     )
 
 
@@ -177,8 +185,29 @@ def _of_tasks(client: Mapping[str, str], poll_timeout_ms: int | None) -> ClientS
     return ClientSettings({"default.api.timeout.ms": str(POLL_TIMEOUT_MS), **client})
 
 
-def _subscription(values: Mapping[str, Any]) -> Subscription:
+def _check_path(values: Mapping[str, Any], client: Mapping[str, str]) -> None:
+    """Refuse what has no meaning where a directory is read without brokers, and what has one only there."""
+    if values["path"] is None:
+        if values["ignoreCorruptBatches"]:
+            raise PylogError(
+                "PYLOG_INVALID_OPTION",
+                "The option ignoreCorruptBatches needs the option path: brokers serve no damaged bytes.",
+            )
+        return
+    of_brokers = [f"kafka.{name}" for name in client if name != "isolation.level"]
+    of_brokers += [name for name in ("badRecordsTopic", "kafka.group.id", "clientRack") if values[name] is not None]
+    if of_brokers:
+        raise PylogError(
+            "PYLOG_INVALID_OPTION",
+            f"The options path and {of_brokers[0]} exclude each other: a directory is read without brokers. Leave out "
+            f"{of_brokers[0]}, or path to read from the brokers.",
+        )
+
+
+def _subscription(values: Mapping[str, Any], path: str | None) -> Subscription:
     given = [name for name in ("subscribe", "subscribePattern", "assign") if values[name]]
+    if path is not None and not given:
+        return Subscription(pattern=_EVERY_TOPIC)
     if len(given) != 1:
         said = "none is given" if not given else f"{' and '.join(given)} are given"
         raise PylogError(

@@ -50,14 +50,14 @@ OPTIONS: tuple[Option, ...] = (
         "host:port,...",
         texts.nonempty,
         ALL,
-        "Brokers to ask first, comma-separated; required. `bootstrap.servers` means the same. Any other `kafka.<name>` is a setting of the client, under Kafka's name.",
+        "Brokers to ask first, comma-separated; required but with `path`. `bootstrap.servers` means the same. Any other `kafka.<name>` is a setting of the client, under Kafka's name.",
     ),
     Option(
         "subscribe",
         "topic,...",
         texts.topics,
         READ,
-        "Topics to read, comma-separated. Exactly one of `subscribe`, `subscribePattern` and `assign` is required.",
+        "Topics to read, comma-separated. Exactly one of `subscribe`, `subscribePattern` and `assign` is required; with `path` none need be given.",
     ),
     Option(
         "subscribePattern",
@@ -297,6 +297,21 @@ OPTIONS: tuple[Option, ...] = (
         READ,
         "Which records of transactions are read. `read_committed`: only those of committed transactions, and a partition ends before its first open transaction. `read_uncommitted`: all of them. The same as `kafka.isolation.level`. When neither is given `read_committed`; Spark's Kafka connector then reads uncommitted.",
         "",
+    ),
+    Option(
+        "path",
+        "directory",
+        texts.directory,
+        (BATCH,),
+        "A data directory of a broker, pylog's or Apache Kafka's, that is read without it ([directories](directories.md)); `load(directory)` means the same. No option for brokers may stand beside it. Without `subscribe`, `subscribePattern` and `assign` all topics in it are read but the brokers' internal ones. Every executor must see it under this path.",
+    ),
+    Option(
+        "ignoreCorruptBatches",
+        "boolean",
+        texts.boolean,
+        (BATCH,),
+        "With `path`: whether bytes that are no whole record batch are left out, each time with a warning that says where and how many, and reading goes on behind them. With false they fail the read, and a log whose broker was killed ends where its broker would cut it.",
+        "false",
     ),
     Option(
         "localReads",

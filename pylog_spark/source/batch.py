@@ -54,7 +54,8 @@ class PylogReader(DataSourceReader):
     def _tasks(self, log: Log) -> list[RangePartition]:
         options = self._options
         assigned = log.assigned()
-        HeldBack(options, log, self._release).look(assigned.offsets)
+        if options.path is None:
+            HeldBack(options, log, self._release).look(assigned.offsets)
         start = self._bound(log, assigned, options.start, options.start_option)
         end = self._bound(log, assigned, options.end, options.end_option)
         for partition in assigned.offsets:

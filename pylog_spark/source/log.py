@@ -1,4 +1,4 @@
-"""What the driver asks the brokers: which partitions there are and where they begin and end.
+"""What the driver asks the brokers, or a data directory: which partitions there are and where they begin and end.
 
 The connection is opened by the first request and belongs to the process; a pickled `Log` holds only its options. Each method makes
 one round of requests: `assigned` asks for metadata, and the client remembers the leaders; `bounds` and `latest` ask the leaders for
@@ -34,14 +34,17 @@ from pylog_spark.offsets.visible import Taken, Wish
 from pylog_spark.options import ReadOptions
 from pylog_spark.results.decoding import all_decoded
 from pylog_spark.results.topics import TopicDescription
+from pylog_spark.source.origin import Origin, warn
 from pylog_spark.spark.contact import first_contact, topic_error
 
 if TYPE_CHECKING:
-    from pylog_spark._native import Client
+    from pylog_spark.source.origin import Asked
 
 _log = logging.getLogger("pylog_spark")
 
 _UNKNOWN_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION"
+#: Most topics of a directory that an error names.
+_NAMES_SHOWN = 10
 
 Answer = TypeVar("Answer")
 
@@ -73,26 +76,31 @@ class Log:
         sleep_s: Callable[[float], None] = time.sleep,
     ) -> None:
         self._options = options
+        #: Where the log is.
+        self.origin = Origin(options.client, options.path, options.skip_damaged)
         self._now_s = now_s
         self._sleep_s = sleep_s
-        self._client: Client | None = None
+        self._client: Asked | None = None
 
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_client": None}
 
     def check(self) -> None:
-        """Check at ``load()`` that a broker answers and the named topics exist. Raises `PylogError` within seconds.
+        """Check at ``load()`` that a broker answers, or the directory is one, and the named topics exist. Raises `PylogError` within seconds.
 
         With failOnDataLoss=false one of the query's topics is enough.
         """
         subscription = self._options.subscription
         names = subscription.topics or sorted({partition.topic for partition in subscription.partitions})
-        found = first_contact(self._options.client, names)
+        if self._options.path is None:
+            found = first_contact(self._options.client, names)
+        else:
+            found = self._asked(lambda asked: all_decoded(TopicDescription, asked.describe_topics(list(names))))
         missing = [topic for topic in found if topic.error is not None]
         may_miss = not self._options.fail_on_data_loss and len(missing) < len(found)
         for topic in missing:
             if not (may_miss and topic.error == _UNKNOWN_TOPIC):
-                raise topic_error(topic.name, str(topic.error))
+                raise self._topic_error(topic)
 
     def assigned(self, known: Collection[TopicPartition] = ()) -> Position:
         """Give the subscribed partitions that exist now (offsets 0) with the ids of their topics.
@@ -114,7 +122,7 @@ class Log:
             missing = sorted(set(subscription.partitions) - found - set(known))
             if missing:
                 raise PylogError(
-                    "PYLOG_UNKNOWN_TOPIC", f"The brokers have no partition {missing[0]}; correct the option assign."
+                    "PYLOG_UNKNOWN_TOPIC", f"{self._holder()} no partition {missing[0]}; correct the option assign."
                 )
             found &= set(subscription.partitions)
         ids = {topic.name: topic.topic_id for topic in topics}
@@ -133,7 +141,7 @@ class Log:
     def advance(self, wishes: Sequence[Wish]) -> list[Taken]:
         """Look at the batches of each range, by their headers, and say how far its limits reach."""
         ranges = [(*wish.partition, *wish[1:]) for wish in wishes]
-        return [Taken(*taken) for taken in self._asked(lambda client: client.advance(ranges))]
+        return [Taken(*taken) for taken in self._asked(lambda asked: asked.advance(ranges))]
 
     def resolve(self, limit: Limit, option: str, partitions: Iterable[TopicPartition]) -> Offsets:
         """Turn what the user said into offsets.
@@ -212,35 +220,39 @@ class Log:
             return []
         questions = [(partition.topic, partition.partition, time_ms) for partition, time_ms in wanted]
         isolation = isolation or self._options.client.get("isolation.level", "read_uncommitted")
-        answers = self._asked(lambda client: client.list_offsets(questions, isolation))
+        answers = self._asked(lambda asked: asked.list_offsets(questions, isolation))
         return [(TopicPartition(topic, partition), offset) for topic, partition, offset, _ in answers]
 
     def _describe(self, known: Collection[str]) -> list[TopicDescription]:
         """The topics of the subscription. Topics of `known` that are gone are left out."""
         subscription = self._options.subscription
         if subscription.pattern:
-            every = self._asked(lambda client: all_decoded(TopicDescription, client.describe_topics(None)))
+            every = self._asked(lambda asked: all_decoded(TopicDescription, asked.describe_topics(None)))
             # By the brokers' flag: a name that begins with __ may be a user's.
             named = [topic for topic in every if not topic.is_internal and subscription.matches(topic.name)]
             # A topic that is just being created has no leader yet; the next request finds it.
             return [topic for topic in named if topic.error is None or topic.name in known]
         names = subscription.topics or sorted({partition.topic for partition in subscription.partitions})
-        topics = self._asked(lambda client: all_decoded(TopicDescription, client.describe_topics(list(names))))
+        topics = self._asked(lambda asked: all_decoded(TopicDescription, asked.describe_topics(list(names))))
         # After a topic was deleted and the query went on without it, the topic is no longer in `known`.
         forgiving = bool(known) and not self._options.fail_on_data_loss
         for topic in topics:
             gone = topic.error == _UNKNOWN_TOPIC and (forgiving or topic.name in known)
             if topic.error is not None and not gone:
-                raise topic_error(topic.name, topic.error)
+                raise self._topic_error(topic)
         return [topic for topic in topics if topic.error is None]
 
-    def _asked(self, question: Callable[[Client], Answer]) -> Answer:
-        """Ask the brokers, and ask again when none has answered in time."""
+    def _asked(self, question: Callable[[Asked], Answer]) -> Answer:
+        """Ask, and ask again when no broker has answered in time."""
         attempt = 1
         while True:
             try:
                 with translated():
-                    return question(self._connected())
+                    asked = self._connected()
+                    answer = question(asked)
+                if isinstance(asked, native().LogDirectory):
+                    warn(asked)
+                return answer
             except PylogError as error:
                 if error.condition != "PYLOG_UNREACHABLE" or attempt >= self._options.offset_retries:
                     raise
@@ -248,7 +260,23 @@ class Log:
             self._sleep_s(self._options.offset_retry_ms / 1_000)
             attempt += 1
 
-    def _connected(self) -> Client:
+    def _topic_error(self, topic: TopicDescription) -> PylogError:
+        """The error of a topic that the user named."""
+        if self._options.path is None:
+            return topic_error(topic.name, str(topic.error))
+        every = self._asked(lambda asked: all_decoded(TopicDescription, asked.describe_topics(None)))
+        names = [each.name for each in every if not each.is_internal]
+        more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
+        there = f"but {', '.join(names[:_NAMES_SHOWN])}{more}" if names else "nor any other"
+        return PylogError(
+            "PYLOG_UNKNOWN_TOPIC", f"{self._holder()} no topic {topic.name!r}, {there}; correct the name."
+        )
+
+    def _holder(self) -> str:
+        """Who has topics, as the beginning of a sentence."""
+        return "The brokers have" if self._options.path is None else f"The directory {self._options.path} has"
+
+    def _connected(self) -> Asked:
         if self._client is None:
-            self._client = native().Client(dict(self._options.client))
+            self._client = self.origin.open()
         return self._client

@@ -1,18 +1,18 @@
 """Missing records: the one place that decides which condition applies, whether it is an error or a warning, and where reading goes
-on. `find_loss` is pure; `after_loss` asks the brokers for what it needs, in a task.
+on. `find_loss` is pure; `after_loss` asks the brokers, or the directory, for what it needs, in a task.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from typing import NamedTuple
 
-from pylog_spark.errors import PylogError, from_native, native, translated
+from pylog_spark.errors import PylogError, from_native, translated
 from pylog_spark.offsets import TopicPartition
 from pylog_spark.offsets.limits import EARLIEST, LATEST
 from pylog_spark.results.decoding import all_decoded
 from pylog_spark.results.topics import TopicDescription
+from pylog_spark.source.origin import Origin
 
 _log = logging.getLogger("pylog_spark")
 
@@ -109,7 +109,7 @@ def find_loss(partition: TopicPartition, wanted: int, end: int, topic_id: str, h
 
 
 def after_loss(
-    client: Mapping[str, str],
+    origin: Origin,
     fail: bool,
     partition: TopicPartition,
     span: tuple[int, int],
@@ -120,8 +120,8 @@ def after_loss(
 
     Parameters
     ----------
-    client : mapping of str to str
-        Settings of the native client.
+    origin : Origin
+        Where the log is.
     fail : bool
         The option `failOnDataLoss`.
     partition : TopicPartition
@@ -139,7 +139,7 @@ def after_loss(
         The loss when `fail`; the error of `cause` when nothing is lost.
     """
     wanted, end = span
-    found = find_loss(partition, wanted, end, topic_id, _held(client, partition))
+    found = find_loss(partition, wanted, end, topic_id, _held(origin, partition))
     if found is None and cause[0] == "LOG_TRUNCATED":
         # The new leader has written since: its records up to `end` are not those that were there before.
         found = Loss("PYLOG_LOG_TRUNCATED", cause[1].rstrip(". "), span)
@@ -149,9 +149,9 @@ def after_loss(
     return found.left
 
 
-def _held(client: Mapping[str, str], partition: TopicPartition) -> HeldRange | None:
+def _held(origin: Origin, partition: TopicPartition) -> HeldRange | None:
     with translated():
-        asked = native().Client(dict(client))
+        asked = origin.open()
         try:
             (topic,) = all_decoded(TopicDescription, asked.describe_topics([partition.topic]))
             if topic.error == "UNKNOWN_TOPIC_OR_PARTITION":

@@ -21,12 +21,13 @@ from pylog_spark.offsets.ranges import OffsetRange
 from pylog_spark.options.read import RACK_VARIABLE
 from pylog_spark.source.bad_records import BadRecords, BadTopic
 from pylog_spark.source.loss import after_loss
+from pylog_spark.source.origin import Origin, warn
 from pylog_spark.spark.worker import acknowledge, freeze_imports
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from pylog_spark._native import RangeReader, TypedRead
+    from pylog_spark._native import LogDirectory, RangeReader, TypedRead
     from pylog_spark.typed.columns import TypedColumns
 
 
@@ -81,6 +82,10 @@ class RangeSource:
         The columns of a typed read.
     bad : BadTopic or None
         Where its records go that do not parse.
+    path : str or None
+        The data directory that is read; None asks brokers.
+    skip_damaged : bool
+        Whether bytes of the directory that are no batches are left out, with a warning.
     """
 
     client: Mapping[str, str]
@@ -94,6 +99,8 @@ class RangeSource:
     local_reads: bool = False
     typed: TypedColumns | None = None
     bad: BadTopic | None = None
+    path: str | None = None
+    skip_damaged: bool = False
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take the values in a task, which then waits for the range that it is to read."""
@@ -116,9 +123,11 @@ class RangeSource:
 
     def _rows(self, partition: RangePartition, typed: TypedRead | None) -> Iterator[pa.RecordBatch]:
         left, rows_left, absent = list(partition.ranges), self.limit, 0
+        with translated():
+            directory = None if self.path is None else self._origin().directory(self.path)
         try:
             while left and rows_left != 0:
-                reader = self._open(left, rows_left, typed)
+                reader = self._open(left, rows_left, typed, directory)
                 try:
                     for batch in self._batches(reader):
                         rows_left = None if rows_left is None else rows_left - batch.num_rows
@@ -132,6 +141,8 @@ class RangeSource:
                 finally:
                     reader.stop()
                     self._log_way(reader)
+                    if directory is not None:
+                        warn(directory)
         finally:
             log_left_out(typed)
 
@@ -170,11 +181,13 @@ class RangeSource:
         schema = self.arrow_schema()
         return [pa.RecordBatch.from_arrays(pa.record_batch(batch).columns, schema=schema) for batch in batches]
 
-    def _open(self, ranges: list[PlannedRange], limit: int | None, typed: TypedRead | None) -> RangeReader:
+    def _open(
+        self, ranges: list[PlannedRange], limit: int | None, typed: TypedRead | None, directory: LogDirectory | None
+    ) -> RangeReader:
         (first, topic_id), *others = ranges
         with translated():
             return native().RangeReader(
-                {**self.client, "client.rack": self._rack()},
+                {} if directory else {**self.client, "client.rack": self._rack()},
                 *first.partition,
                 first.start,
                 first.end,
@@ -186,8 +199,12 @@ class RangeSource:
                 local_reads=self.local_reads,
                 keep_connections=True,
                 typed=typed,
+                directory=directory,
                 **self.wanted.native(),
             )
+
+    def _origin(self) -> Origin:
+        return Origin(self.client, self.path, self.skip_damaged)
 
     def _log_way(self, reader: RangeReader) -> None:
         """Say in the log of this process by which way records came, where there is more than one."""
@@ -214,7 +231,7 @@ class RangeSource:
         (offsets, topic_id), *others = _not_read(left, next_offset)
         span = (offsets.start, offsets.end)
         cause = (lost.kind, lost.message)
-        rest = after_loss(self.client, self.fail_on_data_loss, offsets.partition, span, topic_id, cause)
+        rest = after_loss(self._origin(), self.fail_on_data_loss, offsets.partition, span, topic_id, cause)
         return [(OffsetRange(offsets.partition, *rest), topic_id), *others] if rest else others
 
 

@@ -65,7 +65,7 @@ class TaskPlanner:
     def note(self, way: str, parts: Iterable[OffsetRange]) -> None:
         """Say in the log what is read in which way."""
         if _log.isEnabledFor(logging.INFO):
-            _log.info("pylog reads %s from %s: %s", way, self._options.client["bootstrap.servers"], in_words(parts))
+            _log.info("pylog reads %s from %s: %s", way, self._log.origin, in_words(parts))
 
     def _groups(self, found: list[OffsetRange]) -> list[Group]:
         options = self._options

@@ -176,6 +176,11 @@ impl BatchDecoder {
         self.aborted.extend(aborted);
     }
 
+    /// The same with the offsets of their markers, `(producer_id, first_offset, last_offset)`: from whoever knows them.
+    pub fn add_whole_aborted(&mut self, aborted: impl IntoIterator<Item = (i64, i64, i64)>) {
+        self.aborted.extend_whole(aborted);
+    }
+
     /// Rows that wait for [`BatchDecoder::next_batch`] to be full.
     pub fn pending_rows(&self) -> usize {
         self.rows.count

@@ -117,11 +117,7 @@ impl Client {
         wanted: Vec<RawPosition>,
         isolation_level: &str,
     ) -> PyResult<Vec<(String, i32, i64, i64)>> {
-        let isolation = Isolation::of(&isolation_level.to_ascii_lowercase().into())
-            .ok_or_else(|| {
-                ClientError::invalid("isolation_level must be one of read_uncommitted, read_committed")
-            })
-            .map_err(Failure::from)?;
+        let isolation = isolation(isolation_level)?;
         let query = |(topic, partition, timestamp): &RawPosition| OffsetQuery {
             topic_partition: TopicPartition::by_name(topic.as_str(), *partition),
             timestamp: *timestamp,
@@ -259,12 +255,23 @@ impl Client {
     }
 }
 
-/// Topic, partition, and a timestamp or an offset.
-type RawPosition = (String, i32, i64);
-/// Topic, partition, start, end, most records, most bytes, whether one batch is taken at least.
-type RawLimitedRange = (String, i32, i64, i64, Option<i64>, Option<i64>, bool);
+/// The isolation level of this name.
+///
+/// # Errors
+/// `INVALID_ARGUMENT` for another name.
+pub fn isolation(level: &str) -> PyResult<Isolation> {
+    let known = Isolation::of(&level.to_ascii_lowercase().into());
+    let wrong = || ClientError::invalid("isolation_level must be one of read_uncommitted, read_committed");
+    Ok(known.ok_or_else(wrong).map_err(Failure::from)?)
+}
 
-fn limited_range(raw: RawLimitedRange) -> LimitedRange {
+/// Topic, partition, and a timestamp or an offset.
+pub type RawPosition = (String, i32, i64);
+/// Topic, partition, start, end, most records, most bytes, whether one batch is taken at least.
+pub type RawLimitedRange = (String, i32, i64, i64, Option<i64>, Option<i64>, bool);
+
+/// A range as Python gives it.
+pub fn limited_range(raw: RawLimitedRange) -> LimitedRange {
     let (topic, partition, start, end, max_records, max_bytes, at_least_one) = raw;
     let topic_partition = TopicPartition::by_name(topic, partition);
     LimitedRange { topic_partition, start, end, max_records, max_bytes, at_least_one }

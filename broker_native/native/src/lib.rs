@@ -5,6 +5,7 @@
 pub mod arrow;
 pub mod broker;
 pub mod client;
+pub mod directory;
 pub mod error;
 pub mod ffi;
 pub mod log;
@@ -28,6 +29,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("NativeError", module.py().get_type::<error::NativeError>())?;
     module.add_class::<broker::NativeBroker>()?;
     module.add_class::<client::Client>()?;
+    module.add_class::<directory::LogDirectory>()?;
     module.add_class::<mirror::Mirror>()?;
     module.add_function(wrap_pyfunction!(protobuf::compile_protobuf, module)?)?;
     module.add_function(wrap_pyfunction!(protobuf::pattern_matches, module)?)?;

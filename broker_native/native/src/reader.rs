@@ -12,6 +12,7 @@ use pyo3::types::PyCapsule;
 
 use super::arrow::{NativeBatch, export_stream};
 use super::client::settings;
+use super::directory::LogDirectory;
 use super::error::{Failure, kind};
 use super::ffi::enter;
 use super::plan::{KeyTest, RawRange, offset_range, row_filter, wanted_columns};
@@ -67,7 +68,7 @@ impl PyRangeReader {
     #[new]
     #[pyo3(signature = (config, topic, partition, start, end, columns, *, topic_id="", batch_bytes=1_500_000,
         max_rows=10_000, follow=false, then=Vec::new(), timestamps=None, keys=Vec::new(), limit=None, local_reads=false,
-        keep_connections=false, typed=None))]
+        keep_connections=false, typed=None, directory=None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         config: HashMap<String, String>,
@@ -87,6 +88,7 @@ impl PyRangeReader {
         local_reads: bool,
         keep_connections: bool,
         typed: Option<&Bound<'_, TypedRead>>,
+        directory: Option<&Bound<'_, LogDirectory>>,
     ) -> PyResult<Self> {
         let (columns, typed) = wanted_columns(&columns, typed.map(Bound::get))?;
         let mut ranges = vec![offset_range((topic, partition, start, end, topic_id.to_owned()))?];
@@ -96,8 +98,11 @@ impl PyRangeReader {
         }
         let filter = row_filter(timestamps, keys)?;
         let plan = ReadPlan { ranges, columns, typed, filter, limit, batch_bytes, max_rows, local_reads };
-        let reader = RangeReader::new(settings(&config)?.keeping_connections(keep_connections), plan)
-            .map_err(Failure::from)?;
+        let reader = match directory {
+            Some(directory) => RangeReader::of_directory(directory.get().directory.clone(), plan),
+            None => RangeReader::new(settings(&config)?.keeping_connections(keep_connections), plan),
+        };
+        let reader = reader.map_err(Failure::from)?;
         let stop = reader.stopper();
         let owner = Owner::current();
         let shared = Shared { reader: Mutex::new(reader), error: Mutex::new(None), stop, owner };

@@ -5,7 +5,7 @@
 //! key:   version i16 = 0 | type i16 (0 abort, 1 commit)
 //! value: version i16 = 0 | coordinator_epoch i32
 //! ```
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use super::batches::{BatchView, body};
 use super::builder::BatchBuilder;
@@ -121,18 +121,25 @@ pub fn mirror_end_batch(timestamp_ms: i64) -> Result<Vec<u8>, BatchError> {
 /// Tells batches of aborted transactions from others, as the batches of one partition pass by in offset order.
 #[derive(Debug, Clone, Default)]
 pub struct AbortedFilter {
-    /// `(first_offset, producer_id)`, latest first, so that the next one to start is popped.
-    pending: Vec<(i64, i64)>,
-    open: HashSet<i64>,
+    /// `(first_offset, producer_id, last_offset)`, latest first, so that the next one to start is popped.
+    pending: Vec<(i64, i64, i64)>,
+    /// The last offsets of the transactions that have begun, by their producers.
+    open: HashMap<i64, i64>,
 }
 
 impl AbortedFilter {
-    /// Adds transactions that a fetch answer names as aborted: `(producer_id, first_offset)`.
+    /// Adds transactions that a fetch answer names as aborted: `(producer_id, first_offset)`. Their markers end them.
     ///
     /// Answers repeat the transactions that reach over their border; naming one twice changes nothing, because a
     /// producer has one transaction open at a time.
     pub fn extend(&mut self, aborted: impl IntoIterator<Item = (i64, i64)>) {
-        self.pending.extend(aborted.into_iter().map(|(producer_id, first)| (first, producer_id)));
+        self.extend_whole(aborted.into_iter().map(|(producer_id, first)| (producer_id, first, i64::MAX)));
+    }
+
+    /// Adds aborted transactions of which the offset of the marker is known, too: `(producer_id, first_offset, last_offset)`. They end
+    /// there, also when the marker is not shown.
+    pub fn extend_whole(&mut self, aborted: impl IntoIterator<Item = (i64, i64, i64)>) {
+        self.pending.extend(aborted.into_iter().map(|(producer_id, first, last)| (first, producer_id, last)));
         self.pending.sort_unstable_by(|a, b| b.cmp(a));
         self.pending.dedup();
     }
@@ -146,8 +153,8 @@ impl AbortedFilter {
         if self.pending.is_empty() && self.open.is_empty() {
             return Ok(header.is_control());
         }
-        while self.pending.last().is_some_and(|&(first, _)| first <= header.last_offset()) {
-            self.open.extend(self.pending.pop().map(|(_, producer_id)| producer_id));
+        while self.pending.last().is_some_and(|&(first, ..)| first <= header.last_offset()) {
+            self.open.extend(self.pending.pop().map(|(_, producer_id, last)| (producer_id, last)));
         }
         if header.is_control() {
             if marker(view)? == Some(Marker::Abort) {
@@ -155,6 +162,7 @@ impl AbortedFilter {
             }
             return Ok(true);
         }
-        Ok(header.is_transactional() && self.open.contains(&header.producer_id))
+        let open_to = self.open.get(&header.producer_id).copied();
+        Ok(header.is_transactional() && open_to.is_some_and(|last| header.base_offset <= last))
     }
 }

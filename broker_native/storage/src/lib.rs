@@ -13,12 +13,14 @@
 //! | `scan` | walking the batches of a file, CRC by CRC | `disk` |
 //! | [`types`] | small values | `disk`, `error`, `scan` |
 //! | `index` | the entries of sparse indexes | `disk` |
+//! | `first_record` | the first record of a batch that is not older than a time | none |
 //! | `segment` | one `.log` with its two indexes, and the `.txnindex` of what was aborted | `config`, `disk`, `error`, `files`, `index`, `names`, `scan`, `types` |
 //! | `producers` | idempotent and transactional producers: duplicates, gaps, fencing, open transactions, snapshots | `error`, `types` |
 //! | `flusher` | the threads of group commit | none |
 //! | `shared` | what the logs of one data directory share | `checkpoint`, `clock`, `config`, `disk`, `error`, `files`, `flusher`, `inventory`, `names` |
-//! | [`partition_log`] | one partition: append, read, flush, recovery, retention | `checkpoint`, `config`, `disk`, `epochs`, `error`, `files`, `flusher`, `identity`, `inventory`, `names`, `producers`, `scan`, `segment`, `shared`, `types` |
+//! | [`partition_log`] | one partition: append, read, flush, recovery, retention | `checkpoint`, `config`, `disk`, `epochs`, `error`, `files`, `first_record`, `flusher`, `identity`, `inventory`, `names`, `producers`, `scan`, `segment`, `shared`, `types` |
 //! | [`cleaner`] | compaction | `config`, `disk`, `error`, `names`, `partition_log`, `producers`, `segment`, `shared`, `types` |
+//! | [`directory`] | a data directory read without its broker | `checkpoint`, `disk`, `error`, `files`, `first_record`, `identity`, `index`, `names`, `producers`, `scan`, `segment`, `types` |
 //! | [`manager`] | one data directory | `checkpoint`, `cleaner`, `clock`, `config`, `disk`, `error`, `identity`, `names`, `partition_log`, `shared`, `types` |
 //!
 //! # What is promised
@@ -38,10 +40,12 @@ mod checkpoint;
 pub mod cleaner;
 pub mod clock;
 pub mod config;
+pub mod directory;
 pub mod disk;
 mod epochs;
 pub mod error;
 mod files;
+mod first_record;
 mod flusher;
 pub mod identity;
 mod idle_closing_disk;

@@ -5,6 +5,7 @@
 use std::io;
 
 use super::disk::DiskFile;
+use pylog_record::control::{EndTxn, end_txn};
 use pylog_record::header::{BatchError, BatchHeader};
 use pylog_record::layout as at;
 
@@ -12,6 +13,8 @@ use pylog_record::layout as at;
 const HEADER_CHUNK_BYTES: usize = 4 << 10;
 /// Bytes per read when every byte is wanted.
 const FULL_CHUNK_BYTES: usize = 256 << 10;
+/// A control batch that is larger is no transaction marker, whose record has 10 bytes of key and value.
+const MAX_MARKER_BYTES: usize = 4 << 10;
 
 /// What stands at a position of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,6 +115,23 @@ impl<'a> Scanner<'a> {
         let start = (position - self.chunk_position) as usize;
         Ok(self.chunk.get(start..start + len).unwrap_or_default())
     }
+}
+
+/// What the batch with `header`, at `position`, says when it is a transaction marker. A control batch that is none ends nothing.
+///
+/// # Errors
+/// Those of reading the file.
+pub(super) fn marker_at(
+    file: &dyn DiskFile,
+    header: &BatchHeader,
+    position: u64,
+) -> io::Result<Option<EndTxn>> {
+    if !header.is_control() || header.size() > MAX_MARKER_BYTES {
+        return Ok(None);
+    }
+    let mut batch = vec![0; header.size()];
+    file.read_exact_at(&mut batch, position)?;
+    Ok(end_txn(&(*header, &batch)).ok().flatten())
 }
 
 /// Whether a header can be that of a batch in a log with `room` bytes left.

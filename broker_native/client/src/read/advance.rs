@@ -59,6 +59,36 @@ pub fn advance(mut cluster: Cluster, ranges: &[LimitedRange]) -> (Cluster, Resul
     (cluster, Ok(taken))
 }
 
+/// Takes one range of the batches that `next_piece` puts into a buffer, until it has no more; `aborted`: (producer_id, first_offset,
+/// last_offset).
+///
+/// # Errors
+/// Those of `next_piece`; `CORRUPT_BATCH`.
+pub(super) fn advance_over(
+    range: &LimitedRange,
+    max_decompressed: usize,
+    aborted: impl IntoIterator<Item = (i64, i64, i64)>,
+    mut next_piece: impl FnMut(&mut Vec<u8>) -> Result<bool>,
+) -> Result<Reached> {
+    let mut scan = Scan::new(range, max_decompressed);
+    scan.aborted.extend_whole(aborted);
+    let mut piece = Vec::new();
+    while next_piece(&mut piece)? {
+        for view in batches(&piece) {
+            let stopped = view.and_then(|view| scan.pass(&view)).map_err(|error| {
+                let message =
+                    format!("partition {}, offset {}: {error}", range.topic_partition, scan.taken.offset);
+                ClientError::fatal(kind::CORRUPT_BATCH, message)
+            })?;
+            if stopped {
+                return Ok(scan.taken);
+            }
+        }
+    }
+    scan.taken.offset = range.end;
+    Ok(scan.taken)
+}
+
 /// The scan of one range.
 struct Scan<'a> {
     range: &'a LimitedRange,

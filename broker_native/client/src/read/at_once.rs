@@ -10,8 +10,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use uuid::Uuid;
 
 use super::fetcher::{NO_SESSION_EPOCH, TOPIC_ID_VERSION};
+use super::outlet::damaged;
 use super::plan::{OffsetRange, ReadPlan};
-use super::pump::{damaged, decode_options, decoder};
+use super::pump::decode_options;
 use super::typing::Typing;
 use crate::error::{ClientError, Result, code, kind};
 use crate::metadata::cluster::Cluster;
@@ -80,7 +81,7 @@ impl<'a> Reading<'a> {
     fn new(cluster: &Cluster, plan: &'a ReadPlan, most_bytes: usize) -> Result<Self> {
         let options = decode_options(plan, cluster.settings());
         let part =
-            |range| Part { range, decoder: decoder(plan, range, options, usize::MAX), batches: Vec::new() };
+            |range| Part { range, decoder: plan.decoder(range, options, usize::MAX), batches: Vec::new() };
         let ranges = plan.ranges.iter().map(part).collect();
         Ok(Self { ranges, typing: Typing::new(plan)?, most_bytes, bytes: 0 })
     }

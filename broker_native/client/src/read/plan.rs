@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::metadata::topic_partition::TopicPartition;
-use pylog_columnar::{Column, RecordBatch, RowFilter, SchemaRef, schema};
+use pylog_columnar::{BatchDecoder, Column, DecodeOptions, RecordBatch, RowFilter, SchemaRef, schema};
 use pylog_typed::TypedPlan;
 
 /// One range of one partition.
@@ -42,6 +42,19 @@ impl ReadPlan {
     /// The schema of every batch that is given.
     pub fn schema(&self) -> SchemaRef {
         self.typed.as_ref().map_or_else(|| schema(&self.columns), |typed| typed.schema())
+    }
+
+    /// What makes its rows of the batches of one range.
+    pub(super) fn decoder(
+        &self,
+        wanted: &OffsetRange,
+        options: DecodeOptions,
+        rows_left: usize,
+    ) -> BatchDecoder {
+        let (partition, offsets) = (&wanted.topic_partition, wanted.start..wanted.end.unwrap_or(i64::MAX));
+        BatchDecoder::new(&self.columns, &*partition.topic, partition.partition, offsets, options)
+            .with_filter(self.filter.clone())
+            .with_row_limit(rows_left)
     }
 }
 

@@ -2,18 +2,18 @@
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{SyncSender, TrySendError};
+use std::sync::mpsc::SyncSender;
 
 use super::fetcher::{Fetched, Fetcher};
 use super::local::{LocalCounters, LocalRun, Piece};
-use super::plan::{DecodedBatch, OffsetRange, RangeOutput, ReadPlan};
+use super::outlet::{Outlet, damaged};
+use super::plan::{RangeOutput, ReadPlan};
 use super::standstill::Standstill;
-use super::typing::Typing;
 use crate::config::Settings;
 use crate::error::{ClientError, Result, kind};
 use crate::metadata::cluster::Cluster;
 use crate::net::stop::Stop;
-use pylog_columnar::{BatchDecoder, DecodeError, DecodeOptions};
+use pylog_columnar::{BatchDecoder, DecodeOptions};
 use pylog_record::batches;
 
 /// What the first fetch of a reader that wants only some rows, or of a small range, asks for; each further one
@@ -36,9 +36,8 @@ pub(crate) struct Pump {
     kept: Option<(Range<i64>, Fetched)>,
     fetcher: Fetcher,
     decoder: BatchDecoder,
-    typing: Typing,
+    outlet: Outlet,
     stop: Stop,
-    sender: SyncSender<RangeOutput>,
     bytes_fetched: Arc<AtomicU64>,
     piece: Piece,
 }
@@ -58,8 +57,9 @@ impl Pump {
         let Some(first) = plan.ranges.first() else {
             return Err(ClientError::invalid("a reader needs at least one range"));
         };
-        let decoder = decoder(&plan, first, options, rows_left);
-        let typing = Typing::new(&plan)?;
+        let decoder = plan.decoder(first, options, rows_left);
+        let mut outlet = Outlet::new(&plan, sender)?;
+        outlet.turn_to(0, first.topic_partition.clone());
         let mut fetcher = Fetcher::new(cluster, first.topic_partition.clone(), first.start);
         if plan.local_reads {
             fetcher.allow_local_reads(local);
@@ -81,9 +81,8 @@ impl Pump {
             kept: None,
             fetcher,
             decoder,
-            typing,
+            outlet,
             stop,
-            sender,
             bytes_fetched,
             piece: Piece::default(),
             plan,
@@ -92,8 +91,7 @@ impl Pump {
 
     pub(crate) fn run(mut self) {
         if let Err(error) = self.pump() {
-            // The consumer is gone: nothing needs the result.
-            let _ = self.sender.send((self.range_index, Err(error)));
+            self.outlet.fail(error);
         }
     }
 
@@ -112,6 +110,7 @@ impl Pump {
     fn turn_to(&mut self, index: usize) {
         let Some(range) = self.plan.ranges.get(index) else { return };
         self.range_index = index;
+        self.outlet.turn_to(index, range.topic_partition.clone());
         self.end = range.end.unwrap_or(i64::MAX);
         self.follow = range.end.is_none();
         let same = self
@@ -127,7 +126,7 @@ impl Pump {
         if self.in_pieces {
             self.fetcher.set_max_bytes(FIRST_SMALL_FETCH_BYTES);
         }
-        self.decoder = decoder(&self.plan, range, self.options, self.rows_left);
+        self.decoder = self.plan.decoder(range, self.options, self.rows_left);
     }
 
     /// Reads one range to its end; false when nothing more is to be read.
@@ -179,9 +178,7 @@ impl Pump {
     fn finish_range(&mut self) -> Result<bool> {
         let more =
             self.rows_left > 0 && self.range_index + 1 < self.plan.ranges.len() && !self.stop.is_stopped();
-        let batch = self.decoder.flush().map_err(|error| damaged(&error))?;
-        let next_offset = self.decoder.resume_offset();
-        Ok(self.hand_over(DecodedBatch { batch, next_offset, last: !more })? && more)
+        Ok(self.outlet.flush(&mut self.decoder, !more)? && more)
     }
 
     /// Decodes an answer and hands full batches on; false when the consumer is gone.
@@ -193,7 +190,7 @@ impl Pump {
         for view in batches(&fetched.records) {
             let view = view.map_err(|error| self.corrupt(&error.to_string()))?;
             self.decoder.push(&view).map_err(|error| damaged(&error))?;
-            if !self.hand_full_over()? {
+            if !self.outlet.hand_full_over(&mut self.decoder)? {
                 return Ok(false);
             }
         }
@@ -218,7 +215,7 @@ impl Pump {
             }
             for view in batches(piece.bytes()).map_while(std::result::Result::ok) {
                 self.decoder.push_checked(&view).map_err(|error| damaged(&error))?;
-                if !self.hand_full_over()? {
+                if !self.outlet.hand_full_over(&mut self.decoder)? {
                     return Ok(false);
                 }
             }
@@ -228,38 +225,9 @@ impl Pump {
         self.flush_follower()
     }
 
-    /// Hands full batches on; false when the consumer is gone.
-    fn hand_full_over(&mut self) -> Result<bool> {
-        while let Some(batch) = self.decoder.next_batch() {
-            let next_offset = self.decoder.resume_offset();
-            if !self.hand_over(DecodedBatch { batch: Some(batch), next_offset, last: false })? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
     fn flush_follower(&mut self) -> Result<bool> {
         // A consumer that polls wants what is there now rather than a full batch.
-        if self.follow { self.flush() } else { Ok(true) }
-    }
-
-    fn flush(&mut self) -> Result<bool> {
-        let batch = self.decoder.flush().map_err(|error| damaged(&error))?;
-        let next_offset = self.decoder.resume_offset();
-        self.hand_over(DecodedBatch { batch, next_offset, last: false })
-    }
-
-    /// Whether the consumer is still there.
-    fn hand_over(&mut self, mut output: DecodedBatch) -> Result<bool> {
-        if let (Some(batch), Some(range)) = (output.batch.take(), self.plan.ranges.get(self.range_index)) {
-            output.batch = self.typing.apply(batch, &range.topic_partition)?;
-        }
-        Ok(match self.sender.try_send((self.range_index, Ok(output))) {
-            Ok(()) => true,
-            Err(TrySendError::Full(output)) => self.sender.send(output).is_ok(),
-            Err(TrySendError::Disconnected(_)) => false,
-        })
+        if self.follow { self.outlet.flush(&mut self.decoder, false) } else { Ok(true) }
     }
 
     fn corrupt(&self, what: &str) -> ClientError {
@@ -279,28 +247,6 @@ pub(super) fn decode_options(plan: &ReadPlan, settings: &Settings) -> DecodeOpti
         max_decompressed_bytes: usize::try_from(settings.decompressed_batch_max_bytes).unwrap_or(usize::MAX),
         check_crcs: settings.check_crcs,
     }
-}
-
-pub(super) fn decoder(
-    plan: &ReadPlan,
-    wanted: &OffsetRange,
-    options: DecodeOptions,
-    rows_left: usize,
-) -> BatchDecoder {
-    let range = wanted.start..wanted.end.unwrap_or(i64::MAX);
-    BatchDecoder::new(
-        &plan.columns,
-        &*wanted.topic_partition.topic,
-        wanted.topic_partition.partition,
-        range,
-        options,
-    )
-    .with_filter(plan.filter.clone())
-    .with_row_limit(rows_left)
-}
-
-pub(super) fn damaged(error: &DecodeError) -> ClientError {
-    ClientError::fatal(kind::CORRUPT_BATCH, error.to_string())
 }
 
 /// The offset after the last whole batch of an answer and that batch's epoch, found by its headers alone; of batches in a file the

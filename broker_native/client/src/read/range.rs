@@ -12,6 +12,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use super::directory::{Directory, DirectoryPump};
 use super::local::LocalCounters;
 use super::plan::{OffsetRange, RangeOutput, ReadPlan};
 use super::pump::Pump;
@@ -27,7 +28,7 @@ const QUEUED_BATCHES: usize = 3;
 /// The consumer's end. Not for several threads at once.
 #[derive(Debug)]
 pub struct RangeReader {
-    settings: Settings,
+    origin: Origin,
     plan: ReadPlan,
     owner: Owner,
     stop: Stop,
@@ -40,6 +41,13 @@ pub struct RangeReader {
     local: Arc<LocalCounters>,
 }
 
+/// Where the records are.
+#[derive(Debug)]
+enum Origin {
+    Brokers(Box<Settings>),
+    Directory(Arc<Directory>),
+}
+
 #[derive(Debug)]
 struct Running {
     batches: Receiver<RangeOutput>,
@@ -47,11 +55,28 @@ struct Running {
 }
 
 impl RangeReader {
-    /// Opens nothing yet.
+    /// A reader of what brokers have. Opens nothing yet.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` for a range that is none.
     pub fn new(settings: Settings, plan: ReadPlan) -> Result<Self> {
+        Self::of(Origin::Brokers(Box::new(settings)), plan)
+    }
+
+    /// A reader of what a data directory has. Opens nothing yet.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` for a range that is none, or that follows the log.
+    pub fn of_directory(directory: Arc<Directory>, plan: ReadPlan) -> Result<Self> {
+        if plan.ranges.iter().any(|range| range.end.is_none()) {
+            return Err(ClientError::invalid(
+                "a directory is read up to an offset; only brokers say what comes after",
+            ));
+        }
+        Self::of(Origin::Directory(directory), plan)
+    }
+
+    fn of(origin: Origin, plan: ReadPlan) -> Result<Self> {
         for OffsetRange { start, end, .. } in &plan.ranges {
             let end = end.unwrap_or(i64::MAX);
             if *start < 0 || end < *start {
@@ -64,7 +89,7 @@ impl RangeReader {
         let at_end = plan.ranges.iter().all(|range| range.end == Some(range.start));
         let owner = Owner::current();
         Ok(Self {
-            settings,
+            origin,
             plan,
             owner,
             stop: Stop::default(),
@@ -174,11 +199,20 @@ impl RangeReader {
     }
 
     fn start(&self) -> Result<Running> {
-        let cluster = Cluster::new(self.settings.clone(), self.stop.clone())?;
         let (sender, batches) = sync_channel(QUEUED_BATCHES);
-        let (fetched, local) = (self.bytes_fetched.clone(), self.local.clone());
-        let pump = Pump::new(cluster, self.plan.clone(), self.stop.clone(), sender, fetched, local)?;
-        let thread = std::thread::Builder::new().name("pylog-reader".to_owned()).spawn(move || pump.run());
+        let (plan, stop, fetched) = (self.plan.clone(), self.stop.clone(), self.bytes_fetched.clone());
+        let named = std::thread::Builder::new().name("pylog-reader".to_owned());
+        let thread = match &self.origin {
+            Origin::Brokers(settings) => {
+                let cluster = Cluster::new((**settings).clone(), stop.clone())?;
+                let pump = Pump::new(cluster, plan, stop, sender, fetched, self.local.clone())?;
+                named.spawn(move || pump.run())
+            }
+            Origin::Directory(directory) => {
+                let pump = DirectoryPump::new(Arc::clone(directory), plan, stop, sender)?;
+                named.spawn(move || pump.run())
+            }
+        };
         let thread = thread.map_err(|error| {
             ClientError::fatal(kind::PROTOCOL, format!("could not start a reader thread: {error}"))
         })?;

@@ -3,16 +3,10 @@ use super::PartitionLog;
 use super::mark::bound_of;
 use super::view::View;
 use crate::error::{Result, StorageError};
+use crate::first_record::first_record;
 use crate::names;
 use crate::scan::{Found, Scanner};
 use crate::segment::{Bound, Segment};
-use pylog_record::compression::Codec;
-use pylog_record::header::{BatchError, BatchHeader};
-use pylog_record::layout;
-use pylog_record::opened::Opened;
-
-/// Largest decompressed batch that is looked into; beyond it the batch's first offset answers.
-const MAX_BATCH_BYTES: usize = /* 256 MiB */ 256 << 20;
 
 impl PartitionLog {
     /// Offset and timestamp of the first visible record with a timestamp of `timestamp_ms` or later; `None` when there
@@ -113,40 +107,4 @@ impl PartitionLog {
 
 fn visible(view: &View, offset: i64) -> bool {
     (view.log_start_offset..view.high_watermark.offset).contains(&offset)
-}
-
-/// Offset and timestamp of the batch's first record from `from_offset` on with a timestamp of `timestamp_ms` or later.
-/// A batch whose records cannot be read answers with its first offset: a reader from there gets the error.
-fn first_record(
-    header: &BatchHeader,
-    batch: &[u8],
-    timestamp_ms: i64,
-    from_offset: i64,
-) -> Option<(i64, i64)> {
-    let whole = Some((header.base_offset.max(from_offset), header.max_timestamp));
-    if header.is_log_append_time() {
-        return whole;
-    }
-    let found = search(header, batch, |offset, timestamp| timestamp >= timestamp_ms && offset >= from_offset);
-    found.unwrap_or(whole)
-}
-
-/// Offset and timestamp of the first record that is `wanted`; records are opened up to there, and none is kept.
-fn search(
-    header: &BatchHeader,
-    batch: &[u8],
-    wanted: impl Fn(i64, i64) -> bool,
-) -> Result<Option<(i64, i64)>, BatchError> {
-    let codec = Codec::from_attributes(header.attributes)?;
-    let body = batch.get(layout::RECORDS..).unwrap_or_default();
-    let mut opened = Opened::new(codec, body, MAX_BATCH_BYTES)?;
-    for _ in 0..header.records_count {
-        let record = opened.step()?.ok_or(BatchError::Malformed("fewer records than the header says"))?;
-        let offset = header.base_offset.wrapping_add(record.offset_delta.into());
-        let timestamp = header.base_timestamp.wrapping_add(record.timestamp_delta);
-        if wanted(offset, timestamp) {
-            return Ok(Some((offset, timestamp)));
-        }
-    }
-    Ok(None)
 }

@@ -222,6 +222,30 @@ impl Segment {
     }
 }
 
+/// The entries of a file that nobody writes; `None` when one cannot be right.
+///
+/// # Errors
+/// Those of reading the file.
+pub(crate) fn read_aborted(file: &dyn DiskFile) -> std::io::Result<Option<Vec<AbortedTxn>>> {
+    let (len, mut found, mut at) = (file.len()?, Vec::<AbortedTxn>::new(), 0);
+    while at < len {
+        let mut chunk =
+            vec![
+                0;
+                usize::try_from(len - at).unwrap_or(usize::MAX).min(ENTRY_BYTES * CHUNK_ENTRIES as usize)
+            ];
+        file.read_exact_at(&mut chunk, at)?;
+        for bytes in chunk.chunks(ENTRY_BYTES) {
+            let newest = found.last().map_or(-1, |txn| txn.last_offset);
+            let txn = (bytes.len() == ENTRY_BYTES).then(|| AbortedTxn::decode(bytes)).flatten();
+            let Some(txn) = txn.filter(|txn| txn.last_offset > newest) else { return Ok(None) };
+            found.push(txn);
+        }
+        at += chunk.len() as u64;
+    }
+    Ok(Some(found))
+}
+
 /// CRC-32C of entries.
 fn sum_of(txns: &[AbortedTxn]) -> u32 {
     txns.iter().fold(0, |sum, txn| crc32c::crc32c_append(sum, &txn.encode()))

@@ -11,12 +11,9 @@ use super::{Checked, Result, Segment, SegmentError};
 use crate::disk::DiskFile;
 use crate::index::{OffsetEntry, TimeEntry, search};
 use crate::names;
-use crate::scan::{Found, Scanner};
-use pylog_record::control::{EndTxn, end_txn};
+use crate::scan::{Found, Scanner, marker_at};
+use pylog_record::control::EndTxn;
 use pylog_record::header::BatchHeader;
-
-/// A control batch that is larger is no transaction marker, whose record has 10 bytes of key and value.
-const MAX_MARKER_BYTES: usize = 4 << 10;
 
 impl Segment {
     /// Up to `max_bytes` of whole batches before `bound`, from the one that holds `offset` (or the next one there is).
@@ -128,14 +125,7 @@ impl Segment {
         header: &BatchHeader,
         position: u64,
     ) -> Result<Option<EndTxn>> {
-        if !header.is_control() || header.size() > MAX_MARKER_BYTES {
-            return Ok(None);
-        }
-        let mut batch = vec![0; header.size()];
-        let read = file.read_exact_at(&mut batch, position);
-        read.map_err(|cause| self.failed("read", names::LOG_SUFFIX, cause))?;
-        // A control batch that is no marker ends nothing.
-        Ok(end_txn(&(*header, &batch)).ok().flatten())
+        marker_at(file, header, position).map_err(|cause| self.failed("read", names::LOG_SUFFIX, cause))
     }
 
     /// Whether the segment may hold nothing from `offset` to the offset of `bound`.

@@ -38,6 +38,7 @@ use super::index::{IndexEntry, SparseIndex, read_one};
 use super::names;
 use pylog_record::header::BatchHeader;
 
+pub(super) use self::aborted::read_aborted;
 pub(super) use self::bound::{BatchRun, Bound};
 pub(super) use self::named::Named;
 pub(super) use self::replaced::end_of;
