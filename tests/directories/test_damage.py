@@ -128,6 +128,9 @@ def test_a_log_that_was_cut_anywhere_is_read_to_its_last_whole_batch(
     whole, rows = record_batches(file), of(logs.seen[topic, "read_uncommitted"], 0)
     drawn = random.Random(seed("PYLOG_DIRECTORIES_SEED"))
     at_edges = [
+        0,
+        1,
+        whole[0].size - 1,
         whole[-1].position,
         whole[-1].position + 1,
         whole[-1].position + 60,

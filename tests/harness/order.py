@@ -27,7 +27,7 @@ _UNKNOWN_S = 30.0
 STACKS = (
     ("tests/parity", "tests/spark", "tests/docs"),
     ("tests/cluster",),
-    ("tests/interop", "tests/oracle", "tests/client", "tests/reading"),
+    ("tests/interop", "tests/oracle", "tests/client", "tests/reading", "tests/directories"),
 )
 
 

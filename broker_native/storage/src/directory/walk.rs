@@ -79,6 +79,7 @@ impl<'a> Walk<'a> {
         let Some(last) = self.segments.last() else { return Ok(self.walked) };
         let first = self.segments.partition_point(|s| s.base_offset <= from.offset).saturating_sub(1);
         (self.known_to, self.producers) = (from.offset, from.producers);
+        self.expected = self.segments.get(first).map_or(0, |segment| segment.base_offset);
         for (i, segment) in self.segments.iter().enumerate().skip(first) {
             let file = segment.open()?;
             let len = file.len().map_err(|cause| segment.failed(&cause))?;
