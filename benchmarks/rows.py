@@ -98,8 +98,12 @@ _SPARK_ROWS = (
     Row("read-1kb", "Spark batch read 1 kB, all columns", "M rows/s", True, ratio_at_least(3.0),
         partial(measures.spark_read, records=1_000_000, value_bytes=1_000, columns="all")),
     *(
-        Row(f"{key}-local", f"  {what}, from the broker's files", "M rows/s", True, ratio_at_least(0.95, "ceiling"),
-            partial(measures.spark_read, records=records, value_bytes=size, columns=columns, local_reads="auto"))
+        Row(f"{key}-{way}", f"  {what}, {how}", "M rows/s", True, target,
+            partial(measures.spark_read, records=records, value_bytes=size, columns=columns, way=way))
+        for way, how, target in (
+            ("local", "from the broker's files", ratio_at_least(0.95, "ceiling")),
+            ("files", "from a data directory, no broker", ratio_at_least(3.0)),
+        )
         for key, what, records, size, columns in (
             ("read-100b", "100 B, all columns", 4_000_000, 100, "all"),
             ("read-100b-value", "100 B, value only", 4_000_000, 100, "value"),

@@ -49,6 +49,8 @@ def read(spark: SparkSession, side: str, job: dict[str, Any]) -> None:
     reader = spark.read.format(side)
     if side == "ceiling":
         reader = reader.options(rows=job["rows"], bytes=job["bytes"], tasks=_TASKS)
+    elif "path" in job:
+        reader = reader.option("path", job["path"]).option("subscribe", job["topic"])
     else:
         reader = reader.option("kafka.bootstrap.servers", job["bootstrap"]).option("subscribe", job["topic"])
     reader = reader.options(**job.get("options", {}))
