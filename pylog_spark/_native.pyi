@@ -448,6 +448,8 @@ class LogDirectory:
         self, ranges: Sequence[tuple[str, int, int, int, int | None, int | None, bool]]
     ) -> list[tuple[int, int, int]]:
         """As `Client.advance`."""
+    def segments(self, topic: str, partition: int) -> list[tuple[int, int]]:
+        """Of each file of the partition's log the first offset and its bytes."""
     def inspect(self, topic: str, partition: int) -> _Document:
         """log_start_offset, last_stable_offset, log_end_offset, segments, bytes."""
     def verify(self, topic: str, partition: int) -> _Document:

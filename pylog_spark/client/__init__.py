@@ -1,4 +1,4 @@
-"""The Python client, for programs without Spark: `Admin`, `Consumer`, `Producer`, `read_range`, on top of the native client.
+"""The Python client, for programs without Spark: `Admin`, `Consumer`, `Producer`, `read_range`, `read_directory`, on top of the native client.
 
 All of them speak Kafka's protocol, so they work with Apache Kafka too. Settings have Kafka's names. Results are frozen
 dataclasses, with Kafka's names where Kafka has some.
@@ -14,7 +14,7 @@ from pylog_spark.client.admin import Admin
 from pylog_spark.client.consumer import Consumer, Record
 from pylog_spark.client.errors import LogError
 from pylog_spark.client.producer import Producer
-from pylog_spark.client.ranges import read_range
+from pylog_spark.client.ranges import read_directory, read_range
 from pylog_spark.results.configs import ConfigDescription, ConfigEntry, ConfigSynonym
 from pylog_spark.results.groups import GroupDescription, GroupListing, MemberDescription, SharePartitionOffsetInfo
 from pylog_spark.results.replicas import FeatureLevel, PartitionReassignment
@@ -87,5 +87,6 @@ __all__ = [
     "TransactionDescription",
     "TransactionListing",
     "UserScramCredentialsDescription",
+    "read_directory",
     "read_range",
 ]

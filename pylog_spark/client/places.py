@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from pylog_spark.client.admin import EARLIEST, LATEST, Admin
 from pylog_spark.client.errors import LogError
+from pylog_spark.results.topics import PartitionOffset, TopicDescription
 
 #: A place: ``earliest``, ``latest``, an offset, a time with a time zone, or an offset for each partition.
 Place = str | int | datetime | Mapping[int, int]
@@ -35,13 +36,23 @@ def bounds_of(admin: Admin, partitions: Sequence[tuple[str, int]]) -> dict[tuple
     return {partition: Bounds(start.offset, end.offset, there[partition]) for partition, start, end in found}
 
 
+class Holder(Protocol):
+    """Who has topics and is asked for offsets: `Admin`, or a data directory (`pylog_spark.client.stored`)."""
+
+    def topic(self, name: str) -> TopicDescription:
+        """Describe one topic. Raises `LogError` when it does not exist."""
+
+    def offsets(self, wanted: Sequence[tuple[str, int, int]], isolation_level: str = ...) -> list[PartitionOffset]:
+        """Find offsets by time or at the ends of logs, as `Admin.offsets`."""
+
+
 class Places:
     """Places in the partitions of a topic that are read.
 
     Parameters
     ----------
-    admin : Admin
-        Asks the brokers; must stay open while places are looked up.
+    holder : Holder
+        Who is asked; must stay open while places are looked up.
     topic : str
         The topic.
     wanted : sequence of int or None
@@ -65,9 +76,9 @@ class Places:
     """
 
     def __init__(
-        self, admin: Admin, topic: str, wanted: Sequence[int] | None, isolation_level: str = "read_uncommitted"
+        self, holder: Holder, topic: str, wanted: Sequence[int] | None, isolation_level: str = "read_uncommitted"
     ) -> None:
-        described = admin.topic(topic)
+        described = holder.topic(topic)
         present = sorted(partition.partition for partition in described.partitions)
         missing = sorted(set(wanted or ()) - set(present))
         if missing:
@@ -75,7 +86,7 @@ class Places:
             raise LogError("UNKNOWN_TOPIC_OR_PARTITION", sentence)
         self.topic_id = described.topic_id
         self.partitions = present if wanted is None else sorted(set(wanted))
-        self._admin, self._topic = admin, topic
+        self._holder, self._topic = holder, topic
         self.ends = self._at(LATEST, isolation_level)
 
     @cached_property
@@ -133,4 +144,4 @@ class Places:
 
     def _at(self, timestamp: int, isolation_level: str = "read_uncommitted") -> dict[int, int]:
         asked = [(self._topic, partition, timestamp) for partition in self.partitions]
-        return {partition: offset for _, partition, offset, _ in self._admin.offsets(asked, isolation_level)}
+        return {partition: offset for _, partition, offset, _ in self._holder.offsets(asked, isolation_level)}

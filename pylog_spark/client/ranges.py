@@ -6,6 +6,8 @@ are read one after the other, each in the order of its offsets. A reader is not 
 
 from __future__ import annotations
 
+import logging
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -13,9 +15,15 @@ from pylog_spark.client.admin import Admin
 from pylog_spark.client.errors import LogError, translated
 from pylog_spark.client.places import Place, Places
 from pylog_spark.columns import READ_COLUMNS, arrow_schema, read_batches
+from pylog_spark.results.decoding import all_decoded
+from pylog_spark.results.topics import PartitionOffset, TopicDescription
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from pylog_spark._native import LogDirectory
+
+_log = logging.getLogger("pylog_spark")
 
 
 def read_range(
@@ -70,43 +78,129 @@ def read_range(
     """
     import pyarrow as pa
 
+    schema = _schema(columns)
+    settings = {**(config or {}), "bootstrap.servers": bootstrap_servers}
+    with Admin(bootstrap_servers, config) as admin:
+        places = Places(admin, topic, partitions, settings.get("isolation.level", "read_uncommitted"))
+        spans = [(topic, *span, places.topic_id) for span in _spans(places, start, end)]
+    return pa.RecordBatchReader.from_batches(schema, _batches(settings, spans, schema, local_reads=local_reads))
+
+
+def read_directory(
+    path: str | os.PathLike[str],
+    topic: str,
+    *,
+    start: Place = "earliest",
+    end: Place = "latest",
+    partitions: Sequence[int] | None = None,
+    columns: Sequence[str] | None = None,
+    isolation_level: str = "read_uncommitted",
+    ignore_corrupt_batches: bool = False,
+) -> pa.RecordBatchReader:
+    """Read the records of a topic out of the data directory of a broker, pylog's or Apache Kafka's, without the broker.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The directory; nothing in it is changed.
+    topic, start, end, partitions, columns
+        As in `read_range`. ``latest`` is where the log ends: behind its last whole record batch.
+    isolation_level : str
+        With ``read_committed`` records of aborted transactions are left out, and reading ends where a transaction was open.
+    ignore_corrupt_batches : bool
+        Whether bytes that are no whole record batch are left out, with a warning in Python's log, instead of being an error.
+
+    Returns
+    -------
+    pyarrow.RecordBatchReader
+        As of `read_range`.
+
+    Raises
+    ------
+    LogError
+        As `read_range`; when the path is no data directory. While batches are read, when bytes are damaged.
+
+    Examples
+    --------
+    >>> from pylog_spark.client import read_directory
+    >>> frame = read_directory("./data", "events", columns=["key", "value"]).read_pandas()  # doctest: +SKIP
+    """
+    import pyarrow as pa
+
+    from pylog_spark._native import LogDirectory
+
+    schema = _schema(columns)
+    with translated():
+        directory = LogDirectory(os.fspath(path), isolation_level, ignore_corrupt_batches)
+    places = Places(_Stored(directory, os.fspath(path)), topic, partitions, isolation_level)
+    spans = [(topic, *span, places.topic_id) for span in _spans(places, start, end)]
+    return pa.RecordBatchReader.from_batches(schema, _batches({}, spans, schema, directory=directory))
+
+
+class _Stored:
+    """A data directory, asked as an admin is (`pylog_spark.client.places.Holder`)."""
+
+    def __init__(self, directory: LogDirectory, path: str) -> None:
+        self._directory, self._path = directory, path
+
+    def topic(self, name: str) -> TopicDescription:
+        with translated():
+            (described,) = all_decoded(TopicDescription, self._directory.describe_topics([name]))
+        if described.error:
+            raise LogError(described.error, f"{self._path} has no topic '{name}'.")
+        return described
+
+    def offsets(
+        self, wanted: Sequence[tuple[str, int, int]], isolation_level: str = "read_uncommitted"
+    ) -> list[PartitionOffset]:
+        with translated():
+            return [PartitionOffset(*found) for found in self._directory.list_offsets(wanted, isolation_level)]
+
+
+def _schema(columns: Sequence[str] | None) -> pa.Schema:
+    """The schema of the columns that are asked for. Raises `LogError` for one that records do not have."""
     wanted = tuple(columns if columns is not None else READ_COLUMNS)
     unknown = [name for name in wanted if name not in READ_COLUMNS]
     if unknown or not wanted:
         what = f"A record has no column {unknown[0]!r}" if unknown else "No column is asked for"
         raise LogError("INVALID_ARGUMENT", f"{what}: the columns are {', '.join(READ_COLUMNS)}.")
-    settings = {**(config or {}), "bootstrap.servers": bootstrap_servers}
-    with Admin(bootstrap_servers, config) as admin:
-        places = Places(admin, topic, partitions, settings.get("isolation.level", "read_uncommitted"))
-        spans = [(topic, *span, places.topic_id) for span in _spans(places, start, end)]
-    schema = arrow_schema(wanted, {})
-    return pa.RecordBatchReader.from_batches(schema, _batches(settings, spans, schema, local_reads=local_reads))
+    return arrow_schema(wanted, {})
 
 
 def _batches(
-    settings: Mapping[str, str], spans: list[tuple[str, int, int, int, str]], schema: pa.Schema, *, local_reads: bool
+    settings: Mapping[str, str],
+    spans: list[tuple[str, int, int, int, str]],
+    schema: pa.Schema,
+    *,
+    local_reads: bool = False,
+    directory: LogDirectory | None = None,
 ) -> Iterator[pa.RecordBatch]:
     from pylog_spark._native import RangeReader
 
-    if not spans:
-        return
-    (topic, partition, begin, stop, topic_id), *others = spans
-    with translated():
-        reader = RangeReader(
-            settings,
-            topic,
-            partition,
-            begin,
-            stop,
-            schema.names,
-            topic_id=topic_id,
-            then=others,
-            local_reads=local_reads,
-        )
     try:
-        yield from read_batches(reader, schema, LogError)
+        if not spans:
+            return
+        (topic, partition, begin, stop, topic_id), *others = spans
+        with translated():
+            reader = RangeReader(
+                settings,
+                topic,
+                partition,
+                begin,
+                stop,
+                schema.names,
+                topic_id=topic_id,
+                then=others,
+                local_reads=local_reads,
+                directory=directory,
+            )
+        try:
+            yield from read_batches(reader, schema, LogError)
+        finally:
+            reader.stop()
     finally:
-        reader.stop()
+        for line in directory.take_notices() if directory is not None else ():
+            _log.warning("%s", line)
 
 
 def _spans(places: Places, start: Place, end: Place) -> list[tuple[int, int, int]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from pylog_spark.offsets import TopicPartition
@@ -73,6 +73,45 @@ def plan(
         for offsets in found
         for part in _split(offsets, 1 if offsets.partition in whole else _pieces(offsets.size, total_large, wanted))
     ]
+
+
+def by_bytes(part: OffsetRange, segments: Sequence[tuple[int, int]], most: int) -> list[OffsetRange]:
+    """Cut a range of a stored log into pieces of about `most` bytes, at the borders of its files where these are near.
+
+    Parameters
+    ----------
+    part : OffsetRange
+        What is to be read.
+    segments : sequence of (int, int)
+        Of each file of the log the first offset and its bytes, in order. Within a file records count as equally large.
+    most : int
+        Bytes that a piece has at most, estimated.
+
+    Returns
+    -------
+    list of OffsetRange
+        In order; together they cover every offset of `part` exactly once.
+    """
+    inner = [(first, size) for first, size in segments if first < part.end]
+    if not inner:
+        return [part]
+    borders = [max(part.start, first) for first, _ in inner[1:]] + [part.end]
+    cut: list[OffsetRange] = []
+    held, begin = 0.0, part.start
+    for (first, size), end in zip(inner, borders, strict=True):
+        piece = OffsetRange(part.partition, begin, end)
+        begin = end
+        wanted = size * piece.size / max(1, end - min(first, piece.start))
+        count = math.ceil(wanted / most)
+        for each in _split(piece, max(1, count)):
+            share = wanted * each.size / piece.size
+            if cut and held + share <= most:
+                cut[-1] = cut[-1]._replace(end=each.end)
+                held += share
+            else:
+                cut.append(each)
+                held = share
+    return cut
 
 
 def _split(offsets: OffsetRange, count: int) -> list[OffsetRange]:

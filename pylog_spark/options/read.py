@@ -37,6 +37,13 @@ STREAM_MIN_BYTES = 1024 * 1024
 PREFETCH_MAX_BYTES = 1024 * 1024
 #: A rack that begins so is the value of an environment variable of the executors.
 RACK_VARIABLE = "env:"
+#: How many bytes of a directory a task reads unless an option says otherwise: Spark's `spark.sql.files.maxPartitionBytes`.
+FILE_BYTES = 128 * 1024 * 1024
+#: Options that need a directory, and why.
+_ONLY_OF_FILES = {
+    "ignoreCorruptBatches": "brokers serve no damaged bytes",
+    "maxBytesPerPartition": "brokers do not say how many bytes a range has; maxRecordsPerPartition and minPartitions split it",
+}
 #: What a directory is read for when no option says it: the pattern that is found in every name.
 _EVERY_TOPIC = "^"
 
@@ -98,6 +105,7 @@ class ReadOptions:
     formats: Formats
     bad_topic: str | None
     path: str | None
+    max_bytes: int | None
     skip_damaged: bool
 
 
@@ -158,6 +166,7 @@ def read_options(given: Mapping[str, str], scope: str) -> ReadOptions:
         formats=said,
         bad_topic=_bad_topic(values, subscription, said),
         path=path,
+        max_bytes=(values["maxBytesPerPartition"] or FILE_BYTES) if path is not None else None,
         skip_damaged=bool(values["ignoreCorruptBatches"]),
     )
 
@@ -188,11 +197,9 @@ def _of_tasks(client: Mapping[str, str], poll_timeout_ms: int | None) -> ClientS
 def _check_path(values: Mapping[str, Any], client: Mapping[str, str]) -> None:
     """Refuse what has no meaning where a directory is read without brokers, and what has one only there."""
     if values["path"] is None:
-        if values["ignoreCorruptBatches"]:
-            raise PylogError(
-                "PYLOG_INVALID_OPTION",
-                "The option ignoreCorruptBatches needs the option path: brokers serve no damaged bytes.",
-            )
+        for name, reason in _ONLY_OF_FILES.items():
+            if values[name]:
+                raise PylogError("PYLOG_INVALID_OPTION", f"The option {name} needs the option path: {reason}.")
         return
     of_brokers = [f"kafka.{name}" for name in client if name != "isolation.level"]
     of_brokers += [name for name in ("badRecordsTopic", "kafka.group.id", "clientRack") if values[name] is not None]

@@ -306,6 +306,13 @@ OPTIONS: tuple[Option, ...] = (
         "A data directory of a broker, pylog's or Apache Kafka's, that is read without it ([directories](directories.md)); `load(directory)` means the same. No option for brokers may stand beside it. Without `subscribe`, `subscribePattern` and `assign` all topics in it are read but the brokers' internal ones. Every executor must see it under this path.",
     ),
     Option(
+        "maxBytesPerPartition",
+        "size",
+        texts.size,
+        (BATCH,),
+        "With `path`: how many bytes of a log a Spark task reads at most, estimated by the sizes of its files. Default: 134217728, Spark's own for files.",
+    ),
+    Option(
         "ignoreCorruptBatches",
         "boolean",
         texts.boolean,

@@ -182,6 +182,13 @@ class Log:
         """Give each partition's first offset at or after a time, -1 where there is none."""
         return dict(self._ask([(each, timestamp_ms) for each in partitions]))
 
+    def segments(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, list[tuple[int, int]]]:
+        """Give of each file of the logs in a directory the first offset and its bytes. Brokers do not say it."""
+        asked = self._connected()
+        assert isinstance(asked, native().LogDirectory)
+        with translated():
+            return {each: asked.segments(*each) for each in partitions}
+
     def close(self) -> None:
         """Close the connections; the next request opens them again."""
         client, self._client = self._client, None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from pylog_spark.offsets import TopicPartition
 from pylog_spark.offsets.filters import RecordFilter
 from pylog_spark.offsets.packing import Group, pack
-from pylog_spark.offsets.ranges import OffsetRange, in_words, plan
+from pylog_spark.offsets.ranges import OffsetRange, by_bytes, in_words, plan
 from pylog_spark.source.partition import RangePartition
 from pylog_spark.source.sizes import RecordSizes
 
@@ -72,6 +72,9 @@ class TaskPlanner:
         if options.limit is not None:
             return [tuple(found)] if found else []
         planned = plan(found, options.min_partitions, options.max_records)
+        if options.max_bytes is not None:
+            sizes = self._log.segments(part.partition for part in planned)
+            planned = [piece for part in planned for piece in by_bytes(part, sizes[part.partition], options.max_bytes)]
         in_pieces = len({part.partition for part in found}) < len(found)
         if options.min_records is None and not in_pieces:
             return [(part,) for part in planned]

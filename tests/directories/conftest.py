@@ -1,7 +1,6 @@
 """One broker of each kind is filled for all files of this folder; its directory is kept as it was in use, after kill -9 and after a clean stop."""
 
 import shutil
-from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -36,23 +35,36 @@ def _copied(data: Path, to: Path) -> Path:
     raise AssertionError(f"no copy of {data} was whole")
 
 
-@pytest.fixture(scope="session", params=BOTH)
-def kinds(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Logs]]:
-    """`Logs` of a broker of each kind by the state of its directory: ``running``, ``killed``, ``stopped``."""
-    folder = tmp_path_factory.mktemp(f"directories-{request.param}")
-    broker, data = _broker(request.param, folder / "broker")
+def _states(kind: str, folder: Path) -> dict[str, Logs]:
+    """`Logs` of a broker by the state of its directory: ``running``, ``killed``, ``stopped``."""
+    broker, data = _broker(kind, folder / "broker")
     with ExitStack() as ended:
         broker.start()
-        ended.callback(broker.close if request.param == "pylog" else broker.stop)
+        ended.callback(broker.close if kind == "pylog" else broker.stop)
         partitions = fill(broker.bootstrap_servers)
         seen = see(broker.bootstrap_servers, partitions)
         found = {"running": Logs(_copied(data, folder / "running"), seen)}
         broker.kill()
         found["killed"] = Logs(_copied(data, folder / "killed"), seen)
         broker.start()
-        (broker.terminate if request.param == "pylog" else broker.stop)()
+        (broker.terminate if kind == "pylog" else broker.stop)()
         found["stopped"] = Logs(_copied(data, folder / "stopped"), seen)
-        yield found
+    return found
+
+
+@pytest.fixture(scope="session", params=BOTH)
+def kinds(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Logs]:
+    """The directories of a broker of each kind, see `_states`."""
+    if request.param == "pylog":
+        found: dict[str, Logs] = request.getfixturevalue("ours")
+        return found
+    return _states(request.param, tmp_path_factory.mktemp("directories"))
+
+
+@pytest.fixture(scope="session")
+def ours(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Logs]:
+    """The directories of a broker of pylog alone, for what does not depend on who wrote them."""
+    return _states("pylog", tmp_path_factory.mktemp("directories"))
 
 
 @pytest.fixture(params=["running", "killed", "stopped"])

@@ -71,6 +71,20 @@ def test_what_lies_before_and_behind_a_damaged_batch_is_read(copied: Callable[[s
     assert stored(logs.path, "plain", **behind) == [row for row in rows if row.offset > batch.last_offset]
 
 
+def test_damage_right_before_the_recovery_point_does_not_end_what_lies_behind(copied: Callable[[str], Logs]) -> None:
+    logs = copied("stopped")
+    file = logs.segments("plain")[-1]
+    whole, rows = record_batches(file), of(logs.seen["plain", "read_committed"], 0)
+    before, at = whole[len(whole) // 2 : len(whole) // 2 + 2]
+    point = logs.path / "recovery-point-offset-checkpoint"
+    point.write_text(f"0\n1\nplain 0 {at.base_offset}\n")
+    flip(file, before.position + before.size - 1)
+    behind = assigned("plain", 0, at.base_offset, rows[-1].offset + 1)
+    assert stored(logs.path, "plain", **behind) == [row for row in rows if row.offset >= at.base_offset]
+    with pytest.raises(PylogError, match=f"plain-0, offset {before.base_offset}: "):
+        stored(logs.path, "plain")
+
+
 def test_damage_is_left_out_where_that_is_wanted_and_told(
     copied: Callable[[str], Logs], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -81,6 +95,22 @@ def test_damage_is_left_out_where_that_is_wanted_and_told(
     (line,) = [each.message for each in caplog.records if each.levelname == "WARNING"]
     assert f"plain-0, offset {batch.base_offset}: {batch.size} bytes at position {batch.position} of {file}" in line
     assert f"the next one begins at offset {batch.last_offset + 1}" in line
+
+
+def test_a_time_that_is_looked_for_across_damage_is_an_error_and_no_guess(copied: Callable[[str], Logs]) -> None:
+    logs = copied("stopped")
+    file = logs.segments("stamped")[0]
+    whole = record_batches(file)
+    batch, behind = whole[2], whole[-1]
+    flip(file, batch.position + 16)  # the version of the format: not even a header
+    rows = logs.seen["stamped", "read_committed"]
+    late = next(row.timestamp_ms for row in rows if row.offset == behind.base_offset)
+    with pytest.raises(PylogError, match=f"stamped-0, offset {batch.base_offset}: ") as refused:
+        stored(logs.path, "stamped", startingTimestamp=late)
+    assert refused.value.condition == "PYLOG_CORRUPT_BATCH"
+    found = stored(logs.path, "stamped", startingTimestamp=late, ignoreCorruptBatches="true")
+    first = next(row.offset for row in without(rows, 0, [batch]) if row.timestamp_ms >= late)
+    assert found == [row for row in rows if row.offset >= first]
 
 
 @pytest.mark.parametrize("topic", ["plain", "transactions"])

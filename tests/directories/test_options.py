@@ -14,9 +14,9 @@ from tests.reading.support import batches, schema
 
 
 @pytest.fixture(scope="module")
-def logs(kinds: dict[str, Logs]) -> Logs:
+def logs(ours: dict[str, Logs]) -> Logs:
     """Directories that were stopped cleanly."""
-    return kinds["stopped"]
+    return ours["stopped"]
 
 
 def topics(**options: Any) -> set[str]:

@@ -101,7 +101,7 @@ def test_over_connect_the_sentence_stands_at_the_beginning_of_what_spark_shows_a
         "stream plan": "PYLOG_INVALID_OPTION",
         "stream read task": "PYLOG_CORRUPT_BATCH",
         "stream write task": "PYLOG_DELIVERY",
-    }
+    }, [position for position in positions.values() if position["condition"] is None]
     # Before it Spark's own words and one frame, whose path depends on where the package is installed.
     assert {name: position["first"] for name, position in positions.items() if position["first"] > 500} == {}
     assert {frame for position in positions.values() for frame in position["frames"]} == {"spark/raising.py"}

@@ -67,6 +67,11 @@ impl LogDirectory {
         })
     }
 
+    fn segments(&self, py: Python<'_>, topic: &str, partition: i32) -> PyResult<Vec<(i64, u64)>> {
+        let at = TopicPartition::new(topic, partition);
+        enter(py, || self.directory.segments(&at))
+    }
+
     fn inspect<'py>(&self, py: Python<'py>, topic: &str, partition: i32) -> PyResult<Bound<'py, PyAny>> {
         let at = TopicPartition::new(topic, partition);
         let found = enter(py, || self.directory.inspect(&at))?;

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pylog_spark.offsets import TopicPartition
-from pylog_spark.offsets.ranges import OffsetRange, in_words, plan
+from pylog_spark.offsets.ranges import OffsetRange, by_bytes, in_words, plan
 from pylog_spark.offsets.ratelimit import rate_limit, waits_for_more
 
 A, B, C = (TopicPartition("t", number) for number in range(3))
@@ -149,3 +149,35 @@ def test_ranges_are_said_in_one_line_by_topic_with_the_first_few_of_each() -> No
     many = [OffsetRange(TopicPartition("a", number), 0, 1) for number in range(12)]
     assert in_words(many, most=2) == "a, 12 offsets in 0: [0, 1), 1: [0, 1) and 10 more"
     assert in_words([]) == "nothing"
+
+
+def pieces(part: tuple[int, int], segments: list[tuple[int, int]], most: int) -> list[tuple[int, int]]:
+    """The offsets of the pieces of a stored range."""
+    return [(each.start, each.end) for each in by_bytes(OffsetRange(A, *part), segments, most)]
+
+
+def test_a_stored_range_is_cut_at_the_borders_of_its_files_and_within_large_ones() -> None:
+    files = [(0, 100), (10, 100), (20, 100), (30, 400)]
+    assert pieces((0, 40), files, 1_000) == [(0, 40)]
+    assert pieces((0, 40), files, 200) == [(0, 20), (20, 30), (30, 35), (35, 40)]
+    assert pieces((5, 35), files, 100) == [(5, 10), (10, 20), (20, 30), (30, 31), (31, 32), (32, 33), (33, 35)]
+    assert pieces((35, 40), files, 10_000) == [(35, 40)]
+    assert pieces((0, 3), [(0, 0)], 1) == [(0, 3)]
+    assert pieces((7, 9), [], 1) == pieces((7, 9), [(9, 5)], 1) == [(7, 9)]
+
+
+@given(
+    bases=st.lists(st.integers(0, 1_000), min_size=1, max_size=8, unique=True).map(sorted),
+    sizes=st.lists(st.integers(0, 10_000), min_size=8, max_size=8),
+    start=st.integers(0, 1_200),
+    length=st.integers(1, 1_200),
+    most=st.integers(1, 5_000),
+)
+def test_the_pieces_of_a_stored_range_cover_it_exactly_once(
+    bases: list[int], sizes: list[int], start: int, length: int, most: int
+) -> None:
+    found = pieces((start, start + length), list(zip(bases, sizes, strict=False)), most)
+    assert found[0][0] == start
+    assert found[-1][1] == start + length
+    assert all(first < end for first, end in found)
+    assert all(before[1] == behind[0] for before, behind in pairwise(found))

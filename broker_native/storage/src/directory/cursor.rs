@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use super::damage::Damage;
 use super::error::{DirectoryError, Result};
+use super::fits::Neighbours;
 use super::partition::{LOOKS, PartitionFiles};
 use super::resume::next_batch;
 use super::segments::SegmentFiles;
 use crate::disk::DiskFile;
 use crate::scan::{Found, Scanner};
-use pylog_record::batches;
 use pylog_record::header::BatchHeader;
+use pylog_record::{BatchError, batches};
 
 /// Bytes that are read at once, and decoded while the processor's cache has them; only a larger batch is read as a whole.
 const PIECE_BYTES: usize = /* 256 KiB */ 256 << 10;
@@ -33,8 +34,10 @@ struct Place {
     file: Arc<dyn DiskFile>,
     position: u64,
     len: u64,
-    /// Whether no batch of the file was given yet.
-    at_border: bool,
+    /// The first offset of the file behind it.
+    next_base: i64,
+    /// One past the last batch of the file so far, in it or before it; `None` where reading begins in the middle.
+    expected: Option<i64>,
 }
 
 impl std::fmt::Debug for Place {
@@ -94,14 +97,18 @@ impl Cursor {
                         return Ok(true);
                     }
                 }
-                Next::Bad(reason) if self.is_end(&place) => return self.finish(Some(reason)),
                 Next::Bad(reason) => {
-                    place.position = self.pass_damage(&place, reason)?;
+                    if !self.pass_damage(&mut place, reason)? {
+                        return self.finish(self.next);
+                    }
                     self.place = Some(place);
                 }
                 Next::End => match self.after(&place)? {
                     Some(next) => self.place = Some(next),
-                    None => return self.finish(None),
+                    None => {
+                        let last = self.segments.last().map_or(0, |segment| segment.base_offset);
+                        return self.finish(self.next.max(last));
+                    }
                 },
             }
         }
@@ -113,10 +120,8 @@ impl Cursor {
         !self.files.skips_damaged() && self.next.max(place.segment.base_offset) >= self.files.trusted_end()
     }
 
-    /// The files end, and nothing is missing.
-    fn finish(&mut self, reason: Option<String>) -> Result<bool> {
-        let last = self.segments.last().map_or(0, |segment| segment.base_offset);
-        let end = if reason.is_some() { self.next } else { self.next.max(last) };
+    /// The log ends at `end`.
+    fn finish(&mut self, end: i64) -> Result<bool> {
         if end < self.end {
             return Err(DirectoryError::Shorter { at: self.files.at().clone(), end, wanted: self.end });
         }
@@ -130,7 +135,7 @@ impl Cursor {
         loop {
             let found = self.segments.partition_point(|segment| segment.base_offset <= offset).checked_sub(1);
             let opened = match found.and_then(|found| self.segments.get(found)) {
-                Some(segment) => Place::open(segment, Some(offset)),
+                Some(segment) => Place::open(segment, self.behind(segment), Some(offset)),
                 None => Err(self.removed(offset)),
             };
             match opened {
@@ -149,7 +154,7 @@ impl Cursor {
         let next = self.segments.iter().find(|segment| segment.base_offset > base_offset);
         let Some(next) = next.cloned() else { return Ok(None) };
         self.note_gap(&next);
-        match Place::open(&next, None) {
+        match Place::open(&next, self.behind(&next), None) {
             // A broker has renamed it: what holds the offset now is looked for.
             Err(error) if error.is_missing_file() => {
                 self.segments = self.files.look_again()?;
@@ -157,6 +162,12 @@ impl Cursor {
             }
             opened => opened.map(Some),
         }
+    }
+
+    /// The first offset of the file behind `segment`.
+    fn behind(&self, segment: &SegmentFiles) -> i64 {
+        let behind = self.segments.iter().find(|other| other.base_offset > segment.base_offset);
+        behind.map_or(i64::MAX, |behind| behind.base_offset)
     }
 
     fn removed(&self, offset: i64) -> DirectoryError {
@@ -215,7 +226,11 @@ impl Cursor {
         let mut whole = 0;
         for view in batches(bytes) {
             let checked = view.and_then(|(header, batch)| header.verify_crc(batch).map(|()| header));
-            match checked.map_err(|bad| bad.to_string()).and_then(|header| self.follow(place, &header)) {
+            let behind = place.position + (whole + batch_len(&checked)) as u64;
+            match checked
+                .map_err(|bad| bad.to_string())
+                .and_then(|header| self.follow(place, &header, behind))
+            {
                 Ok(0) => break,
                 Ok(size) => whole += size,
                 Err(_) if whole > 0 => break,
@@ -225,57 +240,73 @@ impl Cursor {
         Ok(whole)
     }
 
-    /// Takes a batch, whose place must be right; its bytes, 0 when it is behind the range.
-    fn follow(&mut self, place: &mut Place, header: &BatchHeader) -> Result<usize, String> {
-        let follows = header.base_offset >= place.segment.base_offset
-            && header.last_offset_delta >= 0
-            && (place.at_border || header.base_offset >= self.next);
-        if !follows {
-            return Err(format!("offset {} stands there", header.base_offset));
+    /// Takes a batch, whose place must be right; its bytes, 0 when it is behind the range. `behind` is where the next one begins.
+    fn follow(&mut self, place: &mut Place, header: &BatchHeader, behind: u64) -> Result<usize, String> {
+        let neighbours = Neighbours {
+            within: place.segment.base_offset..place.next_base,
+            expected: place.expected,
+            was_compacted: self.files.was_compacted(),
+        };
+        match neighbours.fit(header, &*place.file, behind, place.len) {
+            Ok(true) => {}
+            Ok(false) => return Err(format!("offset {} stands there", header.base_offset)),
+            Err(cause) => return Err(cause.to_string()),
         }
         if header.base_offset >= self.end {
             self.next = self.end;
             return Ok(0);
         }
-        // Batches before the range, or that the file before had as well, are passed.
-        if header.last_offset() >= self.next {
-            place.at_border = false;
-            self.next = header.last_offset().saturating_add(1);
-        }
+        // Batches before the range are passed.
+        place.expected = Some(header.last_offset() + 1);
+        self.next = self.next.max(header.last_offset() + 1);
         Ok(header.size())
     }
 
-    /// Where whole batches go on in the file, when damage may be passed: it lies before the range, or is to be skipped.
-    fn pass_damage(&mut self, place: &Place, reason: String) -> Result<u64> {
-        let least = if place.at_border { place.segment.base_offset } else { self.next };
-        let found = next_batch(&*place.file, place.position + 1, place.len, least);
+    /// Turns to where whole batches go on in the file, when damage may be passed: it lies before the range, or is to be skipped. `false`:
+    /// the log ends here.
+    fn pass_damage(&mut self, place: &mut Place, reason: String) -> Result<bool> {
+        let least = place.expected.unwrap_or(place.segment.base_offset);
+        let found = next_batch(&*place.file, place.position, place.len, least);
         let found = found.map_err(|cause| place.segment.failed(&cause))?;
-        let position = found.map_or(place.len, |(position, _)| position);
-        if place.at_border && found.is_some_and(|(_, header)| header.base_offset <= self.next) {
-            return Ok(position);
+        let damaged = place.position..found.map_or(place.len, |(position, _)| position);
+        // Reading began before the range, at what the index knows.
+        let is_before = place.expected.is_none_or(|expected| expected < self.next)
+            && found.is_some_and(|(_, header)| header.base_offset <= self.next);
+        if !is_before && self.is_end(place) {
+            return Ok(false);
         }
-        let damage = Damage {
-            at: self.files.at().clone(),
-            file: place.segment.log(),
-            position: place.position,
-            bytes: position - place.position,
-            offset: self.next.max(place.segment.base_offset),
-            next_offset: found.map(|(_, header)| header.base_offset),
-            reason,
-        };
-        if !self.files.skips_damaged() {
-            return Err(DirectoryError::Damaged(Box::new(damage)));
+        if !is_before {
+            let damage = Damage {
+                at: self.files.at().clone(),
+                file: place.segment.log(),
+                position: damaged.start,
+                bytes: damaged.end - damaged.start,
+                offset: self.next.max(place.segment.base_offset),
+                next_offset: found.map(|(_, header)| header.base_offset),
+                reason,
+            };
+            if !self.files.skips_damaged() {
+                return Err(DirectoryError::Damaged(Box::new(damage)));
+            }
+            self.skipped.push(damage);
         }
-        self.skipped.push(damage);
-        Ok(position)
+        place.position = damaged.end;
+        place.expected = found.map(|(_, header)| header.base_offset);
+        Ok(true)
     }
 }
 
+/// Bytes of a batch that was looked at.
+fn batch_len(checked: &Result<BatchHeader, BatchError>) -> usize {
+    checked.as_ref().map_or(0, BatchHeader::size)
+}
+
 impl Place {
-    fn open(segment: &SegmentFiles, near: Option<i64>) -> Result<Self> {
+    fn open(segment: &SegmentFiles, next_base: i64, near: Option<i64>) -> Result<Self> {
         let file = segment.open()?;
         let len = file.len().map_err(|cause| segment.failed(&cause))?;
         let position = near.map_or(0, |offset| segment.start_near(&*file, offset));
-        Ok(Self { segment: segment.clone(), file, position, len, at_border: true })
+        let expected = (position == 0).then_some(segment.base_offset);
+        Ok(Self { segment: segment.clone(), file, position, len, next_base, expected })
     }
 }

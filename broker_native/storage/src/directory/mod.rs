@@ -7,6 +7,7 @@
 //! | [`cursor`] | its batches, checked, from an offset on |
 //! | `segments` | which files make up the log, also after a crash in the middle of a compaction |
 //! | `walk` | from batch to batch to the end of the log |
+//! | `fits` | whether a batch may stand where it does |
 //! | `resume` | where whole batches go on behind damaged bytes |
 //! | [`damage`], [`error`] | what is left out, and what cannot be read |
 //!
@@ -25,6 +26,7 @@
 pub mod cursor;
 pub mod damage;
 pub mod error;
+mod fits;
 pub mod found;
 pub mod partition;
 mod resume;

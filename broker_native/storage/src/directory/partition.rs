@@ -7,9 +7,10 @@ use parking_lot::Mutex;
 
 use super::damage::Damage;
 use super::error::{DirectoryError, Result};
+use super::resume::next_batch;
 use super::segments::{SegmentFiles, segments_in};
 use super::walk::{From, Walk, Walked};
-use crate::disk::{Disk, OpenMode, RealDisk};
+use crate::disk::{Disk, DiskFile, OpenMode, RealDisk};
 use crate::error::TopicPartition;
 use crate::files::read_bytes;
 use crate::first_record::first_record;
@@ -18,6 +19,7 @@ use crate::producers::Producers;
 use crate::scan::{Found, Scanner};
 use crate::segment::read_aborted;
 use crate::types::AbortedTxn;
+use pylog_record::header::BatchError;
 
 /// How often the files are listed again while a broker renames them.
 pub(super) const LOOKS: usize = 5;
@@ -70,14 +72,14 @@ impl PartitionFiles {
         &self.dir
     }
 
-    /// How many segments there are, and the bytes of their batches.
+    /// Of each segment the first offset and the bytes of its batches.
     ///
     /// # Errors
     /// [`DirectoryError::File`].
-    pub fn size(&self) -> Result<(usize, u64)> {
-        let segments = self.segments();
-        let bytes = segments.iter().map(SegmentFiles::bytes).sum::<Result<u64>>()?;
-        Ok((segments.len(), bytes))
+    pub fn sizes(&self) -> Result<Vec<(i64, u64)>> {
+        self.looking(|| {
+            self.segments().iter().map(|segment| Ok((segment.base_offset, segment.bytes()?))).collect()
+        })
     }
 
     /// Where the log begins and ends.
@@ -123,8 +125,13 @@ impl PartitionFiles {
     /// Offset and timestamp of the first record with a timestamp of `timestamp_ms` or later.
     ///
     /// # Errors
+    /// [`DirectoryError::Damaged`] when bytes that are no batch may have had an earlier one, unless damage is skipped;
     /// [`DirectoryError::File`].
     pub fn first_at(&self, timestamp_ms: i64) -> Result<Option<(i64, i64)>> {
+        self.looking(|| self.first_at_once(timestamp_ms))
+    }
+
+    fn first_at_once(&self, timestamp_ms: i64) -> Result<Option<(i64, i64)>> {
         let (segments, log_start) = (self.segments(), self.log_start());
         let first = segments.partition_point(|s| s.base_offset <= log_start).saturating_sub(1);
         for (i, segment) in segments.iter().enumerate().skip(first) {
@@ -132,11 +139,76 @@ impl PartitionFiles {
             if !is_last && segment.is_before(timestamp_ms) {
                 continue;
             }
-            if let Some(found) = first_in(segment, timestamp_ms, log_start)? {
+            if let Some(found) = self.first_in(segment, timestamp_ms, log_start)? {
                 return Ok(Some(found));
             }
         }
         Ok(None)
+    }
+
+    /// The first record of a segment from `from_offset` on that is not older than a time.
+    fn first_in(
+        &self,
+        segment: &SegmentFiles,
+        timestamp_ms: i64,
+        from_offset: i64,
+    ) -> Result<Option<(i64, i64)>> {
+        let file = segment.open()?;
+        let failed = |cause: std::io::Error| segment.failed(&cause);
+        let len = file.len().map_err(failed)?;
+        let (mut scanner, mut next) = (Scanner::headers(&*file, 0, len), segment.base_offset);
+        loop {
+            let position = scanner.position;
+            let header = match scanner.step().map_err(failed)? {
+                Found::Batch(header) => header,
+                Found::End => return Ok(None),
+                Found::Bad(bad) => match self.pass_damage(segment, &*file, position..len, next, &bad)? {
+                    Some(next) => {
+                        scanner.position = next;
+                        continue;
+                    }
+                    None => return Ok(None),
+                },
+            };
+            next = header.last_offset().saturating_add(1);
+            let passed = header.max_timestamp < timestamp_ms || header.last_offset() < from_offset;
+            if passed || header.is_control() {
+                continue;
+            }
+            let mut batch = vec![0; header.size()];
+            file.read_exact_at(&mut batch, position).map_err(failed)?;
+            if let Some(found) = first_record(&header, &batch, timestamp_ms, from_offset) {
+                return Ok(Some(found));
+            }
+        }
+    }
+
+    /// Where a search goes on behind bytes that are no batch; `None` where the log ends with them.
+    fn pass_damage(
+        &self,
+        segment: &SegmentFiles,
+        file: &dyn DiskFile,
+        bytes: Range<u64>,
+        offset: i64,
+        bad: &BatchError,
+    ) -> Result<Option<u64>> {
+        if !self.said.skip_damaged && offset >= self.trusted_end() {
+            return Ok(None);
+        }
+        let found =
+            next_batch(file, bytes.start, bytes.end, offset).map_err(|cause| segment.failed(&cause))?;
+        if self.said.skip_damaged {
+            return Ok(found.map(|(position, _)| position));
+        }
+        Err(DirectoryError::Damaged(Box::new(Damage {
+            at: self.at.clone(),
+            file: segment.log(),
+            position: bytes.start,
+            bytes: found.map_or(bytes.end, |(position, _)| position) - bytes.start,
+            offset,
+            next_offset: found.map(|(_, header)| header.base_offset),
+            reason: bad.to_string(),
+        })))
     }
 
     /// The segments, as they were listed last.
@@ -183,11 +255,16 @@ impl PartitionFiles {
     }
 
     fn walk_from_snapshot(&self) -> Result<Walked> {
+        self.looking(|| self.walk(self.snapshot()?))
+    }
+
+    /// Asks again when a file was renamed or removed meanwhile.
+    fn looking<T>(&self, question: impl Fn() -> Result<T>) -> Result<T> {
         let mut look = 1;
         loop {
-            match self.walk(self.snapshot()?) {
+            match question() {
                 Err(error) if error.is_missing_file() && look < LOOKS => drop(self.look_again()?),
-                walked => return walked,
+                answer => return answer,
             }
             look += 1;
         }
@@ -195,7 +272,9 @@ impl PartitionFiles {
 
     fn walk(&self, from: From) -> Result<Walked> {
         let segments = self.segments();
-        let walked = Walk::new(&self.at, &segments, self.trusted_end(), self.said.skip_damaged).run(from)?;
+        let Said { skip_damaged, was_compacted, .. } = self.said;
+        let walk = Walk::new(&self.at, &segments, self.trusted_end(), skip_damaged, was_compacted);
+        let walked = walk.run(from)?;
         let end = walked.end.max(if segments.is_empty() { self.said.log_start } else { 0 });
         Ok(Walked { end, ..walked })
     }
@@ -252,27 +331,6 @@ fn look(dir: &Path) -> Result<Vec<SegmentFiles>> {
         match segments_in(dir) {
             Err(error) if error.is_missing_file() && look < LOOKS => look += 1,
             found => return found,
-        }
-    }
-}
-
-/// The first record of a segment from `from_offset` on that is not older than a time.
-fn first_in(segment: &SegmentFiles, timestamp_ms: i64, from_offset: i64) -> Result<Option<(i64, i64)>> {
-    let file = segment.open()?;
-    let failed = |cause: std::io::Error| segment.failed(&cause);
-    let mut scanner = Scanner::headers(&*file, 0, file.len().map_err(failed)?);
-    loop {
-        let position = scanner.position;
-        // Behind damage, and at the end of the log, nothing is found: a reader of what comes before gets the error.
-        let Found::Batch(header) = scanner.step().map_err(failed)? else { return Ok(None) };
-        let passed = header.max_timestamp < timestamp_ms || header.last_offset() < from_offset;
-        if passed || header.is_control() {
-            continue;
-        }
-        let mut batch = vec![0; header.size()];
-        file.read_exact_at(&mut batch, position).map_err(failed)?;
-        if let Some(found) = first_record(&header, &batch, timestamp_ms, from_offset) {
-            return Ok(Some(found));
         }
     }
 }

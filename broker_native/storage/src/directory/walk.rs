@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::damage::Damage;
 use super::error::{DirectoryError, Result};
+use super::fits::Neighbours;
 use super::resume::next_batch;
 use super::segments::SegmentFiles;
 use crate::disk::DiskFile;
@@ -46,8 +47,9 @@ pub(super) struct Walk<'a> {
     producers: Producers,
     /// One past the last batch so far.
     expected: i64,
-    /// Whether no batch of the segment counted yet: what stands before one may be covered by the segment before.
-    at_border: bool,
+    /// Whether the walk begins in the middle of a file, and no batch counted yet.
+    in_the_middle: bool,
+    was_compacted: bool,
     /// Whether the log ends here although more bytes follow.
     cut: bool,
     walked: Walked,
@@ -59,6 +61,7 @@ impl<'a> Walk<'a> {
         segments: &'a [SegmentFiles],
         trusted_end: i64,
         skip_damaged: bool,
+        was_compacted: bool,
     ) -> Self {
         Self {
             at,
@@ -68,7 +71,8 @@ impl<'a> Walk<'a> {
             known_to: 0,
             producers: Producers::default(),
             expected: 0,
-            at_border: true,
+            in_the_middle: false,
+            was_compacted,
             cut: false,
             walked: Walked::default(),
         }
@@ -83,8 +87,10 @@ impl<'a> Walk<'a> {
         for (i, segment) in self.segments.iter().enumerate().skip(first) {
             let file = segment.open()?;
             let len = file.len().map_err(|cause| segment.failed(&cause))?;
-            let mut next = Some(if i == first { segment.start_near(&*file, from.offset) } else { 0 });
-            self.at_border = true;
+            let start = if i == first { segment.start_near(&*file, from.offset) } else { 0 };
+            self.in_the_middle = start > 0;
+            self.expected = self.expected.max(segment.base_offset);
+            let mut next = Some(start);
             while let Some(position) = next {
                 next = self.stretch(segment, &file, position..len)?;
             }
@@ -104,7 +110,7 @@ impl<'a> Walk<'a> {
         file: &Arc<dyn DiskFile>,
         place: std::ops::Range<u64>,
     ) -> Result<Option<u64>> {
-        let checked = self.expected.max(segment.base_offset) >= self.trusted_end;
+        let checked = self.expected >= self.trusted_end;
         let mut scanner = match checked {
             true => Scanner::checked(&**file, place.start, place.end),
             false => Scanner::headers(&**file, place.start, place.end),
@@ -114,8 +120,9 @@ impl<'a> Walk<'a> {
             let reason = match scanner.step().map_err(|cause| segment.failed(&cause))? {
                 Found::End => return Ok(None),
                 Found::Bad(bad) => bad.to_string(),
-                Found::Batch(header) if self.at_border && header.last_offset() < self.expected => continue,
-                Found::Batch(header) if self.follows(&header, segment) => {
+                Found::Batch(header)
+                    if self.follows(&header, segment, &**file, scanner.position..place.end)? =>
+                {
                     self.note(segment, &**file, &header, here)?;
                     if !checked && self.expected >= self.trusted_end {
                         return Ok(Some(scanner.position));
@@ -124,18 +131,32 @@ impl<'a> Walk<'a> {
                 }
                 Found::Batch(header) => format!("offset {} stands there", header.base_offset),
             };
-            let found = next_batch(&**file, here + 1, place.end, self.expected);
+            let found = next_batch(&**file, here, place.end, self.expected);
             let found = found.map_err(|cause| segment.failed(&cause))?;
             if checked {
                 self.damaged(segment, here..found.map_or(place.end, |(next, _)| next), found, reason);
             }
             self.cut = checked && !self.skip_damaged;
-            return Ok(found.filter(|_| !self.cut).map(|(next, _)| next));
+            let found = found.filter(|_| !self.cut);
+            self.expected = found.map_or(self.expected, |(_, header)| header.base_offset);
+            return Ok(found.map(|(next, _)| next));
         }
     }
 
-    fn follows(&self, header: &BatchHeader, segment: &SegmentFiles) -> bool {
-        header.base_offset >= segment.base_offset && (self.at_border || header.base_offset >= self.expected)
+    fn follows(
+        &self,
+        header: &BatchHeader,
+        segment: &SegmentFiles,
+        file: &dyn DiskFile,
+        behind: std::ops::Range<u64>,
+    ) -> Result<bool> {
+        let next = self.segments.iter().find(|other| other.base_offset > segment.base_offset);
+        let neighbours = Neighbours {
+            within: segment.base_offset..next.map_or(i64::MAX, |next| next.base_offset),
+            expected: (!self.in_the_middle).then_some(self.expected),
+            was_compacted: self.was_compacted,
+        };
+        neighbours.fit(header, file, behind.start, behind.end).map_err(|cause| segment.failed(&cause))
     }
 
     fn note(
@@ -145,7 +166,7 @@ impl<'a> Walk<'a> {
         header: &BatchHeader,
         position: u64,
     ) -> Result<(), DirectoryError> {
-        self.at_border = false;
+        self.in_the_middle = false;
         self.expected = header.last_offset() + 1;
         if header.last_offset() >= self.known_to {
             let end = marker_at(file, header, position).map_err(|cause| segment.failed(&cause))?;
@@ -172,7 +193,7 @@ impl<'a> Walk<'a> {
             file: segment.log(),
             position: bytes.start,
             bytes: bytes.end - bytes.start,
-            offset: self.expected.max(segment.base_offset),
+            offset: self.expected,
             next_offset: next.map(|(_, header)| header.base_offset),
             reason: reason + &more,
         });

@@ -43,7 +43,7 @@ fn filled(disk: &SimDisk, dir: &Path, clean: bool) {
 }
 
 /// `(offset, value)` as far as a client reads them: it refuses a batch whose checksum is wrong, and stops.
-fn accepted_by_a_reader(log: &PartitionLog, mut offset: i64) -> Vec<(i64, String)> {
+pub fn accepted_by_a_reader(log: &PartitionLog, mut offset: i64) -> Vec<(i64, String)> {
     let mut seen = Vec::new();
     while let Ok(slice) = log.read(offset, 1 << 20, true, ReadUpTo::LogEnd) {
         let bytes = slice.read().unwrap_or_default();
@@ -64,7 +64,7 @@ fn accepted_by_a_reader(log: &PartitionLog, mut offset: i64) -> Vec<(i64, String
 
 /// One change of a file's bytes.
 #[derive(Debug, Clone)]
-enum Damage {
+pub enum Damage {
     Byte { at: usize, value: u8 },
     Cut { to: usize },
     Behind { bytes: Vec<u8> },
@@ -72,7 +72,7 @@ enum Damage {
 }
 
 impl Damage {
-    fn apply(&self, bytes: &mut Vec<u8>) {
+    pub fn apply(&self, bytes: &mut Vec<u8>) {
         let len = bytes.len().max(1);
         match self {
             Self::Byte { at, value } => {
@@ -87,7 +87,7 @@ impl Damage {
     }
 }
 
-fn damage() -> impl Strategy<Value = Damage> {
+pub fn damage() -> impl Strategy<Value = Damage> {
     let some_bytes = || proptest::collection::vec(any::<u8>(), 0..200);
     prop_oneof![
         (any::<usize>(), any::<u8>()).prop_map(|(at, value)| Damage::Byte { at, value }),
@@ -97,7 +97,7 @@ fn damage() -> impl Strategy<Value = Damage> {
     ]
 }
 
-fn config() -> ProptestConfig {
+pub fn config() -> ProptestConfig {
     let given = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
     ProptestConfig::with_cases(given.unwrap_or(CASES))
 }

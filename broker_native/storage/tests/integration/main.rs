@@ -7,6 +7,7 @@ mod append_read;
 mod changed;
 mod compaction;
 mod damage;
+mod directory;
 mod fuzz;
 mod many;
 mod mirrored;

@@ -134,19 +134,27 @@ impl Directory {
         advance_over(range, most, aborted, |piece| self.next_piece(&mut cursor, piece))
     }
 
+    /// Of each segment of a partition the first offset and the bytes of its batches.
+    ///
+    /// # Errors
+    /// `UNKNOWN_TOPIC_OR_PARTITION`, `KAFKA_STORAGE_ERROR`.
+    pub fn segments(&self, at: &Named) -> Result<Vec<(i64, u64)>> {
+        self.files(at)?.sizes().map_err(|error| of_directory(&error))
+    }
+
     /// What a partition is: its bounds, segments and bytes in JSON.
     ///
     /// # Errors
     /// `UNKNOWN_TOPIC_OR_PARTITION`, `KAFKA_STORAGE_ERROR`.
     pub fn inspect(&self, at: &Named) -> Result<Value> {
         let (files, bounds) = self.partition(at)?;
-        let (segments, bytes) = files.size().map_err(|error| of_directory(&error))?;
+        let sizes = files.sizes().map_err(|error| of_directory(&error))?;
         Ok(json!({
             "log_start_offset": bounds.log_start_offset,
             "last_stable_offset": bounds.last_stable_offset,
             "log_end_offset": bounds.log_end_offset,
-            "segments": segments,
-            "bytes": bytes,
+            "segments": sizes.len(),
+            "bytes": sizes.iter().map(|(_, bytes)| bytes).sum::<u64>(),
         }))
     }
 
