@@ -138,6 +138,8 @@ def test_members_of_librdkafka_divide_three_partitions_on_three_leaders_one_of_w
     cluster: LocalCluster, topic: str
 ) -> None:
     produce(cluster, topic, 50)
+    # What an answer had that a member lost with its connection is given out again only when its lock is over.
+    configure(cluster.brokers[0], topic, share_record_lock_duration_ms=5_000)
     confirmed, unsure, done = Counter[tuple[int, int]](), set[tuple[int, int]](), threading.Event()
 
     def read() -> None:
