@@ -41,7 +41,7 @@ def _release(client: Mapping[str, str], partitions: Collection[tuple[str, int]])
 
 
 #: Options besides ``ending...`` that only a batch read has, in lower case.
-_OF_BATCH = frozenset({"limit", "pushdown", "path", "ignorecorruptbatches"})
+_OF_BATCH = frozenset({"limit", "pushdown", "path", "ignorecorruptbatches", "maxbytesperpartition"})
 
 
 class PylogDataSource(DataSource):

@@ -37,7 +37,7 @@ def bounds_of(admin: Admin, partitions: Sequence[tuple[str, int]]) -> dict[tuple
 
 
 class Holder(Protocol):
-    """Who has topics and is asked for offsets: `Admin`, or a data directory (`pylog_spark.client.stored`)."""
+    """Who has topics and is asked for offsets: `Admin`, or a data directory (`pylog_spark.client.ranges.read_directory`)."""
 
     def topic(self, name: str) -> TopicDescription:
         """Describe one topic. Raises `LogError` when it does not exist."""

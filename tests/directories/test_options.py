@@ -9,7 +9,7 @@ import pytest
 
 from pylog_spark.datasource import PylogDataSource
 from pylog_spark.errors import PylogError
-from tests.directories.support import Logs, stored
+from tests.directories.support import Logs, reader, stored
 from tests.reading.support import batches, schema
 
 
@@ -67,6 +67,11 @@ def test_ranges_may_be_split_packed_and_limited(logs: Logs) -> None:
     rows = logs.seen["plain", "read_committed"]
     assert stored(logs.path, "plain", minPartitions=7) == rows
     assert stored(logs.path, "plain", minRecordsPerPartition=100_000, minBytesPerPartition=10**9) == rows
+    assert stored(logs.path, "plain", maxBytesPerPartition="200k") == rows
+    sizes = [file.stat().st_size for partition in (0, 1) for file in logs.segments("plain", partition)]
+    tasks = reader(logs.path, "plain", maxBytesPerPartition="200k").partitions()
+    assert len(tasks) >= sum(sizes) / (200 << 10)
+    assert len(reader(logs.path, "plain").partitions()) == 2
     assert len(stored(logs.path, "plain", limit=17)) == 17
     wanted = [row for row in rows if row.key == b"key-7"]
     assert stored(logs.path, "plain", filterKey="key-7") == wanted
@@ -85,6 +90,7 @@ def test_ranges_may_be_split_packed_and_limited(logs: Logs) -> None:
         ({"path": "/tmp", "kafka.client.rack": "a"}, "path and kafka.client.rack exclude each other"),
         ({"path": "/tmp", "clientRack": "a"}, "path and clientRack exclude each other"),
         ({"kafka.bootstrap.servers": "a:1", "subscribe": "t", "ignoreCorruptBatches": "true"}, "needs the option path"),
+        ({"kafka.bootstrap.servers": "a:1", "subscribe": "t", "maxBytesPerPartition": "1m"}, "needs the option path"),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_one_sentence(options: dict[str, str], sentence: str) -> None:

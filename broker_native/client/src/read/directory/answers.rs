@@ -48,7 +48,11 @@ struct Notices {
 }
 
 impl Notices {
+    /// Takes a line, unless it waits already: damage at the end of a log is seen when it is planned and when it is read.
     fn push(&mut self, line: String) {
+        if self.lines.contains(&line) {
+            return;
+        }
         if self.lines.len() < MAX_NOTICES { self.lines.push(line) } else { self.more += 1 }
     }
 }
