@@ -18,11 +18,11 @@ from typing import Protocol
 from pylog_spark.broker import partitions, stray_logs
 from pylog_spark.broker.config import BrokerConfig
 from pylog_spark.broker.controller import Controller
+from pylog_spark.broker.errors import MembershipError
 from pylog_spark.broker.lease import Lease
 from pylog_spark.broker.listeners import Listeners
 from pylog_spark.broker.membership import (
     Membership,
-    MembershipError,
     NativeMember,
     boot_id,
     directory_name,
@@ -188,16 +188,20 @@ class Clustered:
         asked = max(0.0, self._ask_again_at - time.monotonic()) if self._open else otherwise
         return min(asked, self.membership.wait_s(otherwise), self.controller.wait_s(otherwise))
 
-    def answer(self, event_id: int, kind: str, request: Mapping[str, object]) -> None:
-        """Answer a request of `partitions`. While the store does not answer, the request waits."""
+    def answer(self, event_id: int, kind: str, request: Mapping[str, object]) -> bool:
+        """Answer a request of `partitions`; False for any other. While the store does not answer, the request waits."""
+        handler = partitions.HANDLERS.get(kind)
+        if handler is None:
+            return False
         try:
-            answer = partitions.HANDLERS[kind](self._registry, request)
+            answer = handler(self._registry, request)
         except StoreError as error:
             log.warning("A %s request waits: %s", kind, error)
             self._open.append((event_id, kind, request))
             self._ask_again_at = time.monotonic() + _RETRY_S
-            return
+            return True
         self._native.complete(event_id, json.dumps(answer))
+        return True
 
     # Stop
 

@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 from pylog_spark import scram
 from pylog_spark.broker.clustered import ChangeQueue, agreed_cluster_id, connect
 from pylog_spark.broker.config import BrokerConfig
+from pylog_spark.broker.errors import MembershipError
 from pylog_spark.broker.foreign import belongs_to_kafka, sentence_for_kafka
-from pylog_spark.broker.membership import MembershipError, understood_level
+from pylog_spark.broker.membership import understood_level
 from pylog_spark.broker.registry import change_notification, stored_cluster_id
 from pylog_spark.broker.security import CONFLICT, SecurityRegistry, limits
 from pylog_spark.cluster import documents

@@ -18,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
+from pylog_spark.broker.errors import MembershipError
 from pylog_spark.broker.lease import Lease, NativeLease
 from pylog_spark.broker.registry import CONFLICTS_MAX, TopicRegistry, change_notification, stored_cluster_id
 from pylog_spark.cluster import documents
@@ -34,10 +35,6 @@ log = logging.getLogger("pylog.broker.cluster")
 SESSION = "session"
 _RETRY_S = 0.5
 _LOOK_S = 0.05
-
-
-class MembershipError(Exception):
-    """This broker cannot be a member of the cluster. `args[0]` is one sentence that says what to do."""
 
 
 class NativeMember(NativeLease, Protocol):

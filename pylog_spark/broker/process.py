@@ -22,14 +22,13 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, cast
 
-from pylog_spark.broker import config, native_log, partitions, requests
-from pylog_spark.broker.clustered import ChangeQueue, Clustered, agreed_cluster_id, connect
+from pylog_spark.broker import config, native_log
 from pylog_spark.broker.config import BrokerConfig
+from pylog_spark.broker.errors import BrokerError, MembershipError
 from pylog_spark.broker.foreign import belongs_to_kafka, sentence_for_kafka
 from pylog_spark.broker.jwks import JwksError, JwksReader, source_of
 from pylog_spark.broker.listeners import Listeners, address, inter_broker_client, native_listeners, read_listeners
 from pylog_spark.broker.loggers import serving_as
-from pylog_spark.broker.membership import MembershipError
 from pylog_spark.broker.registry import TopicRegistry, message_of, stored_cluster_id, stored_config
 from pylog_spark.broker.setting import ConfigError
 from pylog_spark.cluster import documents
@@ -40,6 +39,7 @@ from pylog_spark.cluster.store.file import FileStore
 
 if TYPE_CHECKING:
     from pylog_spark._native import NativeBroker
+    from pylog_spark.broker.clustered import ChangeQueue, Clustered
 
 log = logging.getLogger("pylog.broker")
 
@@ -54,10 +54,6 @@ READ_KEYS = "read_keys"
 _OPEN_AGAIN_S = 5.0
 # Pause of the control loop after an error, which may repeat.
 _ERROR_PAUSE_S = 0.2
-
-
-class BrokerError(Exception):
-    """The broker cannot start, or failed. `args[0]` is one sentence that says what to do."""
 
 
 class Broker:
@@ -90,35 +86,25 @@ class Broker:
         self._cluster: Clustered | None = None
         self.failure: str | None = None
         self._on_failure: Callable[[], None] = lambda: None
-        shared, keys = given.text("zookeeper.connect") is not None, source_of(given)
-        changes = ChangeQueue() if shared else None
+        keys = source_of(given)
+        store, known_id, changes = _open_store(self.data_dir, given)
         try:
-            if belongs_to_kafka(self.data_dir):
-                raise BrokerError(sentence_for_kafka(self.data_dir))
-            os.makedirs(self.data_dir, exist_ok=True)
-            store: Store = connect(given, changes) if changes is not None else FileStore(self.data_dir)
-        except (StoreError, MembershipError) as error:
-            raise BrokerError(str(error)) from error
-        except OSError as error:
-            raise BrokerError(
-                f"The data directory {self.data_dir} cannot be used: {error.strerror}: {error.filename}"
-            ) from error
-        try:
-            known_id = agreed_cluster_id(store) if shared else stored_cluster_id(store)
             self.cluster_id = known_id or new_topic_id()
             broker = stored_config(store, given)
             self._native = NativeBroker(self.data_dir, _native_settings(broker, self.cluster_id, listeners))
         except NativeError as error:
             store.close()
             raise BrokerError(_start_sentence(error, self.data_dir)) from error
-        except (StoreError, DocumentError, MembershipError) as error:
+        except (StoreError, DocumentError) as error:
             store.close()
             raise BrokerError(str(error)) from error
         self._jwks = JwksReader(keys, self._native.apply_jwks, NativeError, self.node_id)
         try:
-            self._registry = TopicRegistry(store, self._native, broker, NativeError, shared=shared)
+            self._registry = TopicRegistry(store, self._native, broker, NativeError, shared=changes is not None)
             if changes is not None:
-                self._cluster = Clustered(
+                from pylog_spark.broker import clustered
+
+                self._cluster = clustered.Clustered(
                     cast(SharedStore, store),
                     changes,
                     self._native,
@@ -186,6 +172,10 @@ class Broker:
     def partition_numbers(self) -> str:
         """Offsets and sizes of the replicas on this broker, as JSON (`NativeBroker.partition_numbers`)."""
         return self._native.partition_numbers()
+
+    def group_numbers(self) -> str:
+        """What the groups that this broker coordinates have committed, as JSON (`NativeBroker.group_numbers`)."""
+        return self._native.group_numbers()
 
     @property
     def is_controller(self) -> bool:
@@ -272,6 +262,10 @@ class Broker:
         return f"<pylog broker {self.bootstrap_servers} {state}, data in {self.data_dir}>"
 
     def _control_loop(self) -> None:
+        # Not at the top, so that a broker answers its first clients sooner; and not when the first of them asks for a decision, because
+        # the package may be another one by then, installed over this one.
+        import pylog_spark.broker.requests  # noqa: F401
+
         while not self._closing.is_set():
             self._serve_one()
         if self._cluster is not None:
@@ -302,8 +296,7 @@ class Broker:
 
     def _decide(self, event_id: int, kind: str, request_json: str) -> None:
         request = json.loads(request_json)
-        if self._cluster is not None and kind in partitions.HANDLERS:
-            self._cluster.answer(event_id, kind, request)
+        if self._cluster is not None and self._cluster.answer(event_id, kind, request):
             return
         if kind == READ_KEYS:
             self._jwks.hurry()
@@ -313,6 +306,8 @@ class Broker:
             self._hand_over(self._cluster, request["reason"])
             self._native.complete(event_id, "{}")
             return
+        from pylog_spark.broker import requests  # loaded by the control loop
+
         try:
             answer = requests.HANDLERS[kind](self._registry, request)
         except StoreError as error:
@@ -323,7 +318,7 @@ class Broker:
             answer = requests.failed(kind, request)
         self._native.complete(event_id, json.dumps(answer))
 
-    def _hand_over(self, cluster: Clustered, reason: str) -> None:
+    def _hand_over(self, cluster: "Clustered", reason: str) -> None:
         """Let other brokers lead all partitions that they can lead."""
         self.failure = (
             f"Stopped, so that other brokers lead what this one could not write ({reason}): give it room or another disk, "
@@ -332,6 +327,33 @@ class Broker:
         log.error("This broker stops, since it cannot write what it leads: %s", reason)
         cluster.leave()
         self._on_failure()
+
+
+def _open_store(data_dir: str, given: BrokerConfig) -> "tuple[Store, str | None, ChangeQueue | None]":
+    """The store of the topics; the id of the cluster, None before the first start of a broker alone; in a cluster what takes the changes
+    that other brokers make. Raises `BrokerError`."""
+    if belongs_to_kafka(data_dir):
+        raise BrokerError(sentence_for_kafka(data_dir))
+    try:
+        os.makedirs(data_dir, exist_ok=True)
+        if given.text("zookeeper.connect") is None:
+            alone = FileStore(data_dir)
+            return alone, stored_cluster_id(alone), None
+        # Not at the top: a broker alone starts sooner and is smaller without it.
+        from pylog_spark.broker import clustered
+
+        changes = clustered.ChangeQueue()
+        shared = clustered.connect(given, changes)
+        try:
+            return shared, clustered.agreed_cluster_id(shared), changes
+        except BaseException:
+            shared.close()
+            raise
+    except (StoreError, DocumentError, MembershipError) as error:
+        raise BrokerError(str(error)) from error
+    except OSError as error:
+        sentence = f"The data directory {data_dir} cannot be used: {error.strerror}: {error.filename}"
+        raise BrokerError(sentence) from error
 
 
 def start_broker(

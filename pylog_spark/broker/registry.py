@@ -13,11 +13,10 @@ import os
 import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pylog_spark.broker import config, group_config
 from pylog_spark.broker.config import BrokerConfig
-from pylog_spark.broker.messages import NativeTopic
 from pylog_spark.broker.security import NativeSecurity, SecurityRegistry
 from pylog_spark.broker.setting import ConfigError, Value, show
 from pylog_spark.cluster import documents
@@ -37,6 +36,9 @@ from pylog_spark.cluster.store import (
     Write,
 )
 from pylog_spark.cluster.topics import Rules, unknown_topic
+
+if TYPE_CHECKING:
+    from pylog_spark.broker.messages import NativeTopic
 
 log = logging.getLogger("pylog.broker")
 
@@ -497,7 +499,7 @@ class TopicRegistry:
             raise
         self._unopened -= names
 
-    def _native_topic(self, topic: Topic) -> NativeTopic:
+    def _native_topic(self, topic: Topic) -> "NativeTopic":
         return {
             "name": topic.name,
             "topic_id": str(topic_id_uuid(topic.topic_id)),

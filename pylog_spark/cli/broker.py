@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from pylog_spark.broker import loggers
-from pylog_spark.broker.process import Broker, BrokerError, open_broker
+from pylog_spark.broker.errors import BrokerError
+from pylog_spark.broker.process import Broker, open_broker
 from pylog_spark.broker.setting import ConfigError
 from pylog_spark.cli.common import SettingOption
 from pylog_spark.cli.log_lines import FORMATTERS, log_to_stderr

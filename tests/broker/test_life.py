@@ -305,7 +305,11 @@ def test_a_broker_without_users_does_not_load_openssl():
 
 
 def test_the_broker_command_imports_nothing_that_it_may_not_need():
-    heavy = ("javaproperties", "kazoo", "pyarrow", "pyspark", "rich", "ssl", "http", "xml", "urllib.request")
+    later = ("clustered", "membership", "requests", "security_requests", "messages")
+    heavy = (
+        *("javaproperties", "kazoo", "pyarrow", "pyspark", "rich", "ssl", "http", "xml", "urllib.request"),
+        *(f"pylog_spark.broker.{name}" for name in later),
+    )
     code = f"import sys, pylog_spark.cli.broker; print([name for name in {heavy!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

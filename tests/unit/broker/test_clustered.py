@@ -5,7 +5,7 @@ import json
 import pytest
 
 from pylog_spark.broker import requests
-from pylog_spark.broker.membership import MembershipError
+from pylog_spark.broker.errors import MembershipError
 from pylog_spark.cluster import documents
 from pylog_spark.cluster.errors import ErrorCode
 from pylog_spark.cluster.features import FEATURE

@@ -9,7 +9,8 @@ import pytest
 
 from pylog_spark.broker import process, requests
 from pylog_spark.broker.describe import SettingSource
-from pylog_spark.broker.process import BrokerError, start_broker
+from pylog_spark.broker.errors import BrokerError
+from pylog_spark.broker.process import start_broker
 from pylog_spark.broker.setting import ConfigError
 from pylog_spark.cluster.errors import ErrorCode
 from tests.harness.waiting import until

@@ -9,7 +9,6 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
-use aws_lc_rs::rand;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
@@ -145,13 +144,14 @@ impl DecoyKey {
         Self(bytes)
     }
 
-    /// A new one.
+    /// A new one, from the system's generator: that of aws-lc measures the processor's jitter for 20 ms before its first byte, and each
+    /// broker makes a key when it starts.
     ///
     /// # Errors
     /// [`CredentialError::Random`].
     pub fn random() -> Result<Self, CredentialError> {
         let mut bytes = [0; DECOY_KEY_BYTES];
-        rand::fill(&mut bytes).map_err(|_| CredentialError::Random)?;
+        getrandom::fill(&mut bytes).map_err(|_| CredentialError::Random)?;
         Ok(Self(bytes))
     }
 }
