@@ -279,6 +279,8 @@ class NativeBroker:
     def partition_numbers(self) -> str:
         """JSON: of each partition here {topic, partition, leads, offline, replicas, in_sync, log_start_offset, high_watermark, log_end_offset,
         size_bytes}."""
+    def group_numbers(self) -> str:
+        """JSON: {offsets: [{group, topic, partition, offset, lag or null}], left_out, groups, loading} of the groups coordinated here."""
     def close(self, timeout_ms: int) -> None:
         """Stop accepting, answer what is in flight, sync all logs, write the clean-stop marker, unlock. Idempotent."""
 

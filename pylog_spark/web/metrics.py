@@ -1,8 +1,8 @@
 """A broker's numbers in the text format of Prometheus.
 
 Names are those under which Kafka's JMX beans are usually exported (``kafka_server_brokertopicmetrics_messagesin_total``), where the number
-means the same; others begin with ``pylog_``. Of a partition the numbers are those of this broker's replica. The text is made by
-prometheus-client, and so are the numbers of the process.
+means the same, and those of kafka_exporter for groups; others begin with ``pylog_``. Of a partition the numbers are those of this
+broker's replica, of groups those that this broker coordinates. The text is made by prometheus-client, and so are the numbers of the process.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 #: The media type of the text.
 MEDIA = CONTENT_TYPE_PLAIN_0_0_4
 _LABELS = ("topic", "partition")
+_GROUP_LABELS = ("consumergroup", *_LABELS)
 
 
 class _Number(NamedTuple):
@@ -89,6 +90,7 @@ class _OfBroker(Collector):
             "kafka_controller_kafkacontroller_activecontrollercount", "Whether it is the controller.", is_controller
         )
         yield from _of_partitions(json.loads(self._broker.partition_numbers()))
+        yield from _of_groups(json.loads(self._broker.group_numbers()))
 
 
 def _of_partitions(partitions: list[Mapping[str, Any]]) -> Iterator[Metric]:
@@ -107,6 +109,27 @@ def _of_partitions(partitions: list[Mapping[str, Any]]) -> Iterator[Metric]:
     replicas, in_sync = "kafka_cluster_partition_replicascount", "kafka_cluster_partition_insyncreplicascount"
     yield _by_partition(replicas, "Replicas of a partition led here.", ((each, each["replicas"]) for each in led))
     yield _by_partition(in_sync, "Those of them in sync.", ((each, each["in_sync"]) for each in led))
+
+
+def _of_groups(groups: Mapping[str, Any]) -> Iterator[Metric]:
+    yield _gauge("pylog_consumergroups", "Groups that this broker coordinates.", groups["groups"])
+    yield _gauge("pylog_consumergroups_loading", "Whether groups are still being read and missing.", groups["loading"])
+    yield _gauge(
+        "pylog_consumergroup_offsets_left_out", "Committed offsets beyond those shown here.", groups["left_out"]
+    )
+    offset = GaugeMetricFamily(
+        "kafka_consumergroup_current_offset", "Next offset that a group reads.", labels=_GROUP_LABELS
+    )
+    lag = GaugeMetricFamily(
+        "kafka_consumergroup_lag", "Records that a group has not read, of replicas here.", labels=_GROUP_LABELS
+    )
+    for each in groups["offsets"]:
+        labels = (each["group"], each["topic"], str(each["partition"]))
+        offset.add_metric(labels, each["offset"])
+        if each["lag"] is not None:
+            lag.add_metric(labels, each["lag"])
+    yield offset
+    yield lag
 
 
 def _gauge(name: str, says: str, value: float) -> Metric:

@@ -18,7 +18,7 @@ from pylog_spark.broker.process import open_broker
 from pylog_spark.broker.setting import ConfigError
 from pylog_spark.client import Admin, Producer, read_range
 from pylog_spark.results.security import AclBinding
-from pylog_spark.testing import LocalBroker, ZooKeeper
+from pylog_spark.testing import LocalBroker, LocalCluster, ZooKeeper
 from pylog_spark.testing.local_broker import LocalBrokerError
 from pylog_spark.web.beside import HttpOptions
 from pylog_spark.web.pages import SCRAPES_MAX, Pages, open_pages
@@ -118,6 +118,52 @@ def test_metrics_without_a_login_are_refused_where_the_broker_asks_for_one(tmp_p
     shown = LocalBroker(tmp_path / "b", sasl="SCRAM-SHA-512", http=["--http-without-login"])
     with shown as broker:
         assert asked(f"{broker.http_url}/metrics")[0] == 200
+
+
+def test_a_groups_lag_is_what_it_has_not_read_and_the_offset_what_it_has_committed(tmp_path: Path) -> None:
+    with LocalBroker(tmp_path / "data", http=True) as broker, Admin(broker.bootstrap_servers) as admin:
+        admin.create_topic("read", partitions=2)
+        assert not [name for name, _ in numbers(broker) if name.startswith("kafka_consumergroup")]
+        with Producer(broker.bootstrap_servers, "read") as producer:
+            for number in range(10):
+                producer.send(b"value", partition=number % 2)
+        admin.alter_group_offsets('a "group"', {("read", 0): 1, ("read", 1): 5})
+        admin.alter_group_offsets("other", {("read", 1): 7})
+        found = numbers(broker)
+    of = {
+        (group, number): (("consumergroup", group), ("partition", str(number)), ("topic", "read"))
+        for group, number in (('a "group"', 0), ('a "group"', 1), ("other", 1))
+    }
+    assert {labels: value for (name, labels), value in found.items() if name == "kafka_consumergroup_lag"} == {
+        of['a "group"', 0]: 4,
+        of['a "group"', 1]: 0,
+        of["other", 1]: 0,  # behind the end: the log was another one
+    }
+    offsets = [found["kafka_consumergroup_current_offset", labels] for labels in of.values()]
+    assert offsets == [1, 5, 7]
+    assert (found["pylog_consumergroups", ()], found["pylog_consumergroup_offsets_left_out", ()]) == (2, 0)
+    missing = {name for name, _ in found if "consumergroup" in name} - set(PAGE.read_text().split("`"))
+    assert missing == set(), "the page has a line for each"
+
+
+def test_a_lag_is_not_guessed_where_the_coordinator_has_no_replica(tmp_path: Path) -> None:
+    with (
+        LocalCluster(tmp_path, brokers=2, http=True, offsets_topic_replication_factor=1) as cluster,
+        Admin(cluster.bootstrap_servers) as admin,
+    ):
+        admin.create_topic("divided", partitions=2, replication_factor=1)
+        with Producer(cluster.bootstrap_servers, "divided") as producer:
+            for number in range(10):
+                producer.send(b"value", partition=number % 2)
+        admin.alter_group_offsets("group", {("divided", 0): 1, ("divided", 1): 2})
+        all_numbers = [numbers(broker) for broker in cluster.brokers]
+
+    def of_group(name: str) -> dict[str, float]:
+        shown = [item for found in all_numbers for item in found.items() if item[0][0] == name]
+        return {dict(labels)["partition"]: value for (_, labels), value in shown}
+
+    assert of_group("kafka_consumergroup_current_offset") == {"0": 1, "1": 2}
+    assert of_group("kafka_consumergroup_lag") in ({"0": 4}, {"1": 3})
 
 
 def test_a_broker_that_has_lost_zookeeper_is_alive_and_not_ready(tmp_path: Path) -> None:

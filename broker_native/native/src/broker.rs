@@ -19,6 +19,7 @@ use pylog_client::error::Owner;
 use pylog_server::Server;
 use pylog_server::cluster::spec::TopicSpec;
 use pylog_server::decide::{Decider, Question};
+use pylog_server::group_numbers::group_numbers;
 use pylog_server::partition_numbers::partition_numbers;
 use pylog_server::settings::Settings;
 use pylog_server::state::topics::Topic;
@@ -300,6 +301,13 @@ impl NativeBroker {
         enter(py, || {
             self.check()?;
             Ok::<_, Failure>(serde_json::to_string(&partition_numbers(self.server.shared()))?)
+        })
+    }
+
+    fn group_numbers(&self, py: Python<'_>) -> PyResult<String> {
+        enter(py, || {
+            self.check()?;
+            Ok::<_, Failure>(serde_json::to_string(&group_numbers(self.server.shared()))?)
         })
     }
 

@@ -19,7 +19,7 @@
 //! | [`security_document`] | what Python hands down about users, ACLs and quotas | `quotas` |
 //! | [`security_state`] | who may log in | `security_document` |
 //! | [`settings`], [`metrics`], [`errors`], [`shutdown`] | settings; counters; error codes; stop | none |
-//! | [`partition_numbers`] | offsets and sizes for monitoring | `shared`, `state` |
+//! | [`partition_numbers`], [`group_numbers`] | for monitoring: offsets and sizes; what groups have committed | `shared`, `state` |
 //!
 //! # Life
 //! [`Server::open`] locks the data directory and starts nothing. [`Server::listen`] starts the runtime's threads.
@@ -32,6 +32,7 @@ pub mod decide;
 pub mod dispatch;
 pub mod errors;
 pub mod fetch_sessions;
+pub mod group_numbers;
 pub mod handlers;
 pub mod io;
 pub mod listeners;
