@@ -281,6 +281,8 @@ class NativeBroker:
         size_bytes}."""
     def group_numbers(self) -> str:
         """JSON: {offsets: [{group, topic, partition, offset, lag or null}], left_out, groups, loading} of the groups coordinated here."""
+    def request_times(self) -> str:
+        """JSON: of each API that was asked for {api, buckets: [[bound in microseconds or null, requests]], sum_us}."""
     def close(self, timeout_ms: int) -> None:
         """Stop accepting, answer what is in flight, sync all logs, write the clean-stop marker, unlock. Idempotent."""
 

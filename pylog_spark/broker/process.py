@@ -177,6 +177,10 @@ class Broker:
         """What the groups that this broker coordinates have committed, as JSON (`NativeBroker.group_numbers`)."""
         return self._native.group_numbers()
 
+    def request_times(self) -> str:
+        """How long requests took since the start, by API, as JSON (`NativeBroker.request_times`)."""
+        return self._native.request_times()
+
     @property
     def is_controller(self) -> bool:
         """Whether it decides who leads; a broker alone does."""

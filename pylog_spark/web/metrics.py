@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, CollectorRegistry, ProcessCollector, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
+from prometheus_client.utils import floatToGoString
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
@@ -91,6 +93,7 @@ class _OfBroker(Collector):
         )
         yield from _of_partitions(json.loads(self._broker.partition_numbers()))
         yield from _of_groups(json.loads(self._broker.group_numbers()))
+        yield _of_requests(json.loads(self._broker.request_times()))
 
 
 def _of_partitions(partitions: list[Mapping[str, Any]]) -> Iterator[Metric]:
@@ -130,6 +133,17 @@ def _of_groups(groups: Mapping[str, Any]) -> Iterator[Metric]:
             lag.add_metric(labels, each["lag"])
     yield offset
     yield lag
+
+
+def _of_requests(apis: list[Mapping[str, Any]]) -> Metric:
+    family = HistogramMetricFamily(
+        "pylog_network_request_seconds", "Time until the reply to a request is ready.", labels=("request",)
+    )
+    for each in apis:
+        counts = accumulate(count for _, count in each["buckets"])
+        bounds = ("+Inf" if bound is None else floatToGoString(bound / 1e6) for bound, _ in each["buckets"])
+        family.add_metric((each["api"],), list(zip(bounds, counts, strict=True)), each["sum_us"] / 1e6)
+    return family
 
 
 def _gauge(name: str, says: str, value: float) -> Metric:

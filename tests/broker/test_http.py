@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.error import HTTPError
 
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 from prometheus_client.parser import text_string_to_metric_families
 
 from pylog_spark.broker.process import open_broker
@@ -25,7 +26,7 @@ from pylog_spark.web.pages import SCRAPES_MAX, Pages, open_pages
 from tests.harness.security import AUTHORIZER
 from tests.harness.waiting import until
 
-PAGE = Path(__file__).parents[2] / "docs" / "broker.md"
+PAGE = Path(__file__).parents[2] / "docs" / "monitoring.md"
 Labels = tuple[tuple[str, str], ...]
 
 
@@ -144,6 +145,27 @@ def test_a_groups_lag_is_what_it_has_not_read_and_the_offset_what_it_has_committ
     assert (found["pylog_consumergroups", ()], found["pylog_consumergroup_offsets_left_out", ()]) == (2, 0)
     missing = {name for name, _ in found if "consumergroup" in name} - set(PAGE.read_text().split("`"))
     assert missing == set(), "the page has a line for each"
+
+
+def test_each_api_has_a_histogram_of_its_times_with_what_its_requests_waited_for(tmp_path: Path) -> None:
+    with LocalBroker(tmp_path / "data", http=True) as broker, Admin(broker.bootstrap_servers) as admin:
+        admin.create_topic("read", partitions=1)
+        with closing(
+            Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "g", "fetch.wait.max.ms": 400})
+        ) as reader:
+            reader.assign([TopicPartition("read", 0, 0)])
+            until(lambda: numbers(broker).get(("pylog_fetches_waited_total", ()), 0) >= 2, "a fetch has waited")
+        found = numbers(broker)
+    name = "pylog_network_request_seconds"
+
+    def of(api: str, bound: str = "+Inf") -> float:
+        return found[f"{name}_bucket", (("le", bound), ("request", api))]
+
+    assert of("CreateTopics") == found[f"{name}_count", (("request", "CreateTopics"),)] == 1
+    assert 0 < found[f"{name}_sum", (("request", "CreateTopics"),)] < 30
+    assert of("Fetch") - of("Fetch", "0.3") >= 1, "a fetch without records takes fetch.wait.max.ms"
+    assert of("Fetch", "10.0") == of("Fetch")
+    assert (f"{name}_count", (("request", "Produce"),)) not in found
 
 
 def test_a_lag_is_not_guessed_where_the_coordinator_has_no_replica(tmp_path: Path) -> None:

@@ -311,6 +311,13 @@ impl NativeBroker {
         })
     }
 
+    fn request_times(&self, py: Python<'_>) -> PyResult<String> {
+        enter(py, || {
+            self.check()?;
+            Ok::<_, Failure>(serde_json::to_string(&self.server.shared().request_times.snapshot())?)
+        })
+    }
+
     fn close(&self, py: Python<'_>, timeout_ms: u64) -> PyResult<()> {
         enter(py, || {
             self.check()?;

@@ -161,6 +161,21 @@ impl Outcome {
         })
     }
 
+    /// The same, and `ready` is called when the reply is there; not when nobody waits for it any more.
+    pub fn when_ready(self, ready: impl FnOnce() + Send + 'static) -> Self {
+        match self {
+            Self::Now(reply) => {
+                ready();
+                Self::Now(reply)
+            }
+            Self::Later(later) => Self::Later(then(later, ready)),
+            Self::Freed(later) => Self::Freed(then(later, ready)),
+            Self::InOrder(later) => Self::InOrder(then(later, ready)),
+            Self::Alone(later) => Self::Alone(then(later, ready)),
+            Self::Owning(begin) => Self::Owning(Box::new(|share| then(begin(share), ready))),
+        }
+    }
+
     /// Waits for the reply, where a handler calls another one.
     pub async fn reply(self) -> Reply {
         match self {
@@ -171,6 +186,14 @@ impl Outcome {
             Self::Owning(begin) => begin(budget::BudgetShare::default()).await,
         }
     }
+}
+
+fn then(later: Later, ready: impl FnOnce() + Send + 'static) -> Later {
+    Box::pin(async move {
+        let reply = later.await;
+        ready();
+        reply
+    })
 }
 
 /// Where a client connected to.

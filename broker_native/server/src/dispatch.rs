@@ -4,7 +4,7 @@
 //! that its sender could read. The exception is ApiVersions, which is how a client finds out what to speak.
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::call::{Call, Origin, Outcome, Reply, SERVED};
 use crate::handlers;
@@ -77,13 +77,16 @@ fn route(shared: &Arc<Shared>, from: &mut Origin, frame: &mut Frame) -> Result<O
     if from.is_counted {
         call.pause_ms = pause_ms(&call, info.key, busy, frame.body().len());
     }
-    if info.key == ApiKey::Produce {
-        return Ok(handlers::produce::handle(call, read(reader, version)?, frame));
-    }
-    if reader.left() > budget::FREE_BYTES {
-        return Ok(handlers::common::large::handle(call, info.key, reader, answered));
-    }
-    answered(call, info.key, reader)
+    let begun = Instant::now();
+    let outcome = if info.key == ApiKey::Produce {
+        handlers::produce::handle(call, read(reader, version)?, frame)
+    } else if reader.left() > budget::FREE_BYTES {
+        handlers::common::large::handle(call, info.key, reader, answered)
+    } else {
+        answered(call, info.key, reader)?
+    };
+    let shared = Arc::clone(shared);
+    Ok(outcome.when_ready(move || shared.request_times.observe(info.key, begun.elapsed())))
 }
 
 /// How long the client must wait because of quotas after this request. What only brokers ask is free, as in Kafka.

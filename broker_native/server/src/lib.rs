@@ -7,7 +7,7 @@
 //! | [`authorization`] | who may do what: the table of rights, and the ACLs | `settings` |
 //! | [`network`] | accepts; one task per connection | `call`, `decide`, `dispatch`, `handlers`, `io`, `listeners`, `quotas`, `settings`, `shared`, `shutdown` |
 //! | [`dispatch`], [`handlers`], [`call`], [`rights`] | which request is handled where; one file per request; what a handler gets and gives, and what it asks about rights | `authorization`, `cluster`, `coordinators`, `decide`, `errors`, `fetch_sessions`, `io`, `listeners`, `quotas`, `share_groups`, `shared`, `state` |
-//! | [`shared`] | what all connections share | `authorization`, `cluster`, `coordinators`, `decide`, `fetch_sessions`, `io`, `local_reads`, `metrics`, `quotas`, `security_state`, `settings`, `share_groups`, `shutdown`, `state` |
+//! | [`shared`] | what all connections share | `authorization`, `cluster`, `coordinators`, `decide`, `fetch_sessions`, `io`, `local_reads`, `metrics`, `quotas`, `request_times`, `security_state`, `settings`, `share_groups`, `shutdown`, `state` |
 //! | [`coordinators`], [`share_groups`] | the shell of the machines for groups, share partitions and transactions; sessions, long polls and settings of share groups | `cluster`, `errors`, `io`, `settings`, `state`, `upkeep` |
 //! | [`upkeep`] | threads and tasks that run beside the requests | `cluster`, `decide`, `listeners`, `metrics`, `settings`, `shutdown`, `state` |
 //! | [`fetch_sessions`], [`quotas`] | what each consumer reads; how much of the broker each client may use | none |
@@ -19,6 +19,7 @@
 //! | [`security_document`] | what Python hands down about users, ACLs and quotas | `quotas` |
 //! | [`security_state`] | who may log in | `security_document` |
 //! | [`settings`], [`metrics`], [`errors`], [`shutdown`] | settings; counters; error codes; stop | none |
+//! | [`request_times`] | how long requests take | `metrics` |
 //! | [`partition_numbers`], [`group_numbers`] | for monitoring: offsets and sizes; what groups have committed | `shared`, `state` |
 //!
 //! # Life
@@ -41,6 +42,7 @@ pub mod metrics;
 pub mod network;
 pub mod partition_numbers;
 pub mod quotas;
+pub mod request_times;
 pub mod rights;
 pub mod security_document;
 pub mod security_state;
@@ -78,6 +80,7 @@ use crate::network::limits::ConnectionLimits;
 use crate::network::listener::{self, Accepting};
 use crate::quotas::Quotas;
 use crate::quotas::rate::Windows;
+use crate::request_times::RequestTimes;
 use crate::security_document::SecurityDocument;
 use crate::security_state::{Security, SecurityError};
 use crate::settings::Settings;
@@ -215,6 +218,7 @@ impl Server {
             decider,
             topics,
             metrics,
+            request_times: RequestTimes::default(),
             buffers: Buffers::default(),
             quotas,
             shutdown,

@@ -15,6 +15,7 @@ use crate::io::slow::Slow;
 use crate::local_reads::LocalReads;
 use crate::metrics::Metrics;
 use crate::quotas::Quotas;
+use crate::request_times::RequestTimes;
 use crate::security_state::Security;
 use crate::settings::Settings;
 use crate::share_groups::ShareGroups;
@@ -55,6 +56,8 @@ pub struct Shared {
     pub security: Security,
     /// Counters.
     pub metrics: Arc<Metrics>,
+    /// How long requests take.
+    pub request_times: RequestTimes,
     /// Ids for idempotent producers.
     pub producer_ids: Arc<ProducerIds>,
     /// Schemas that records may name, where topics ask for that.

@@ -1,0 +1,139 @@
+"""The alerts and the dashboard under `deploy/`: their queries are PromQL, and each asks for numbers that a broker has.
+
+What the queries give is not calculated: that takes a Prometheus.
+"""
+
+import json
+import re
+import urllib.request
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import promql_parser as promql
+import pytest
+import yaml
+from confluent_kafka import Consumer, TopicPartition
+from prometheus_client.parser import text_string_to_metric_families
+
+from pylog_spark.client import Admin, Producer
+from pylog_spark.testing import LocalBroker
+
+ROOT = Path(__file__).parents[2]
+RULES = yaml.safe_load((ROOT / "deploy" / "prometheus" / "pylog-rules.yml").read_text())
+DASHBOARD = json.loads((ROOT / "deploy" / "grafana" / "pylog.json").read_text())
+ALERTS = {rule["alert"]: rule for group in RULES["groups"] for rule in group["rules"]}
+PANELS = {panel["title"]: panel for panel in DASHBOARD["panels"] if panel["type"] != "row"}
+#: What Prometheus itself adds to each number, and has of each broker.
+OF_PROMETHEUS = {"job", "instance"}
+UP = "up"
+Numbers = dict[str, list[dict[str, str]]]
+
+
+def queries() -> dict[str, str]:
+    """All queries by where they are, as Prometheus gets them."""
+    asked = {name: rule["expr"] for name, rule in ALERTS.items()}
+    for title, panel in PANELS.items():
+        for target in panel["targets"]:
+            asked[f"{title} {target['refId']}"] = target["expr"].replace("$job", ".*").replace("$__rate_interval", "1m")
+    return asked
+
+
+QUERIES = queries()
+
+
+@pytest.fixture(scope="module")
+def numbers(tmp_path_factory: pytest.TempPathFactory) -> Numbers:
+    """The labels of all numbers, by name, of a broker that has been written to and read from in a group."""
+    folder = tmp_path_factory.mktemp("broker")
+    with LocalBroker(folder / "data", http=True) as broker, Admin(broker.bootstrap_servers) as admin:
+        admin.create_topic("t", partitions=1)
+        with Producer(broker.bootstrap_servers, "t") as producer:
+            producer.send(b"value")
+        with closing(Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "g"})) as reader:
+            reader.assign([TopicPartition("t", 0, 0)])
+            message = reader.poll(20)
+            assert message is not None
+            assert message.error() is None
+            reader.commit(message, asynchronous=False)
+        with urllib.request.urlopen(f"{broker.http_url}/metrics", timeout=20) as answer:
+            families = list(text_string_to_metric_families(answer.read().decode()))
+    found: Numbers = {UP: [{}]}
+    for sample in (sample for family in families for sample in family.samples):
+        found.setdefault(sample.name, []).append(dict(sample.labels))
+    return found
+
+
+def nodes(query: str) -> list[Any]:
+    """All parts of the query."""
+    parts: list[Any] = []
+    promql.walk(promql.parse(query), pre_visit=parts.append)
+    return parts
+
+
+def selected(selector: promql.VectorSelector, numbers: Numbers) -> list[dict[str, str]]:
+    """The series that the selector finds, without what Prometheus adds."""
+    wanted = {each.name: each for each in selector.matchers.matchers if each.name not in OF_PROMETHEUS}
+    assert all(each.op == promql.MatchOp.Equal for each in wanted.values())
+    series = numbers.get(selector.name, [])
+    return [labels for labels in series if all(labels.get(name) == each.value for name, each in wanted.items())]
+
+
+@pytest.mark.parametrize("place", QUERIES)
+def test_a_query_asks_for_numbers_that_a_broker_has(place: str, numbers: Numbers) -> None:
+    parts = nodes(QUERIES[place])
+    selectors = [part for part in parts if isinstance(part, promql.VectorSelector)]
+    labels = set(OF_PROMETHEUS)
+    for selector in selectors:
+        series = selected(selector, numbers)
+        assert series, f"no broker has {selector}"
+        labels |= set(series[0])
+    assert selectors
+    for part in parts:
+        if isinstance(part, promql.AggregateExpr) and part.modifier is not None:
+            assert set(part.modifier.labels) <= labels
+
+
+@pytest.mark.parametrize("place", QUERIES)
+def test_rates_are_of_counters_and_slopes_of_gauges(place: str, numbers: Numbers) -> None:
+    for name, of in calls(QUERIES[place]):
+        is_counter = re.search(r"_(total|count|bucket|sum)$", of) is not None
+        if name in ("rate", "increase"):
+            assert is_counter, f"{name} of the gauge {of}"
+        if name == "deriv":
+            assert not is_counter, f"deriv of the counter {of}"
+
+
+def calls(query: str) -> Iterator[tuple[str, str]]:
+    """The functions over ranges, each with the name of what it is over."""
+    for part in nodes(query):
+        if isinstance(part, promql.Call):
+            for argument in part.args:
+                if isinstance(argument, promql.MatrixSelector):
+                    yield part.func.name, argument.vector_selector.name
+
+
+def test_the_page_says_of_each_alert_why_and_of_no_other() -> None:
+    page = (ROOT / "docs" / "monitoring.md").read_text()
+    assert re.findall(r"^\| `(Pylog\w+)` \|", page, re.MULTILINE) == list(ALERTS)
+
+
+def test_each_alert_has_a_severity_and_names_what_it_found() -> None:
+    for rule in ALERTS.values():
+        assert rule["labels"]["severity"] in ("critical", "warning")
+        assert re.search(r"\{\{ \$(value|labels\.\w+) \}\}", rule["annotations"]["summary"])
+
+
+def test_panels_do_not_overlap_and_have_a_sentence_and_a_source_each() -> None:
+    taken: set[tuple[int, int]] = set()
+    for panel in DASHBOARD["panels"]:
+        at = panel["gridPos"]
+        cells = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}
+        assert not cells & taken, panel["title"]
+        assert at["x"] + at["w"] <= 24, panel["title"]
+        taken |= cells
+    assert all(panel["description"].endswith(".") for panel in PANELS.values())
+    assert {panel["datasource"]["uid"] for panel in PANELS.values()} == {"${datasource}"}
+    ids = [panel["id"] for panel in DASHBOARD["panels"]]
+    assert len(set(ids)) == len(ids)
