@@ -336,9 +336,9 @@ class Broker:
 def _open_store(data_dir: str, given: BrokerConfig) -> "tuple[Store, str | None, ChangeQueue | None]":
     """The store of the topics; the id of the cluster, None before the first start of a broker alone; in a cluster what takes the changes
     that other brokers make. Raises `BrokerError`."""
-    if belongs_to_kafka(data_dir):
-        raise BrokerError(sentence_for_kafka(data_dir))
     try:
+        if belongs_to_kafka(data_dir):
+            raise BrokerError(sentence_for_kafka(data_dir))
         os.makedirs(data_dir, exist_ok=True)
         if given.text("zookeeper.connect") is None:
             alone = FileStore(data_dir)
