@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError, Producer, TopicPartition
 
+from pylog_spark.client import Admin
 from pylog_spark.datasource import PylogDataSource
 from tests.harness.waiting import until
 from tests.interop.clients import create_topic, until_transactions_end
@@ -194,6 +195,9 @@ def _compacted(servers: str) -> None:
             assert producer.flush(_DEADLINE_S) == 0
     producer.produce("compacted", None, b"key-3", 0)
     until(is_clean, "the log is compacted", deadline_s=60)
+    # From here on nothing more is taken, so that the directory has what clients see.
+    with Admin(servers) as admin:
+        admin.alter_configs("topic", "compacted", {"cleanup.policy": "delete", "retention.ms": "-1"})
 
 
 def see(servers: str, partitions: dict[str, int]) -> dict[tuple[str, str], list[Row]]:

@@ -54,7 +54,13 @@ def shown(column: pa.ChunkedArray) -> str:
 
 def is_json(record: bytes | None) -> bool:
     """Whether the record begins with a value of JSON; it may have single quotes and control characters, as Jackson lets them pass."""
-    text = (record or b"").decode(errors="replace").replace("'", '"').lstrip()
+    text = (record or b"").decode(errors="replace").lstrip()
+    # A single quote may be one of a text.
+    return any(begins_with_json(each) for each in (text, text.replace("'", '"')))
+
+
+def begins_with_json(text: str) -> bool:
+    """Whether a value of JSON is at the beginning."""
     try:
         json.JSONDecoder(strict=False).raw_decode(text)
     except ValueError:
