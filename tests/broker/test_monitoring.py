@@ -5,20 +5,17 @@ What the queries give is not calculated: that takes a Prometheus.
 
 import json
 import re
-import urllib.request
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import promql_parser as promql
 import pytest
 import yaml
-from confluent_kafka import Consumer, TopicPartition
-from prometheus_client.parser import text_string_to_metric_families
 
 from pylog_spark.client import Admin, Producer
 from pylog_spark.testing import LocalBroker
+from tests.broker import test_http
 
 ROOT = Path(__file__).parents[2]
 RULES = yaml.safe_load((ROOT / "deploy" / "prometheus" / "pylog-rules.yml").read_text())
@@ -45,23 +42,17 @@ QUERIES = queries()
 
 @pytest.fixture(scope="module")
 def numbers(tmp_path_factory: pytest.TempPathFactory) -> Numbers:
-    """The labels of all numbers, by name, of a broker that has been written to and read from in a group."""
+    """The labels of all numbers, by name, of a broker that has been written to, and has a group."""
     folder = tmp_path_factory.mktemp("broker")
     with LocalBroker(folder / "data", http=True) as broker, Admin(broker.bootstrap_servers) as admin:
         admin.create_topic("t", partitions=1)
         with Producer(broker.bootstrap_servers, "t") as producer:
             producer.send(b"value")
-        with closing(Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "g"})) as reader:
-            reader.assign([TopicPartition("t", 0, 0)])
-            message = reader.poll(20)
-            assert message is not None
-            assert message.error() is None
-            reader.commit(message, asynchronous=False)
-        with urllib.request.urlopen(f"{broker.http_url}/metrics", timeout=20) as answer:
-            families = list(text_string_to_metric_families(answer.read().decode()))
+        admin.alter_group_offsets("g", {("t", 0): 1})
+        shown = test_http.numbers(broker)
     found: Numbers = {UP: [{}]}
-    for sample in (sample for family in families for sample in family.samples):
-        found.setdefault(sample.name, []).append(dict(sample.labels))
+    for name, labels in shown:
+        found.setdefault(name, []).append(dict(labels))
     return found
 
 

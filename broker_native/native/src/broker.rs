@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use serde::Serialize;
 use tokio::sync::oneshot;
 
 use super::error::Failure;
@@ -22,6 +23,7 @@ use pylog_server::decide::{Decider, Question};
 use pylog_server::group_numbers::group_numbers;
 use pylog_server::partition_numbers::partition_numbers;
 use pylog_server::settings::Settings;
+use pylog_server::shared::Shared;
 use pylog_server::state::topics::Topic;
 use pylog_storage::{RealDisk, SystemClock};
 
@@ -123,6 +125,18 @@ impl Drop for NativeBroker {
 impl NativeBroker {
     fn check(&self) -> Result<(), Failure> {
         Ok(self.owner.check("broker")?)
+    }
+
+    /// JSON of what `look` finds.
+    fn shown<T: Serialize>(
+        &self,
+        py: Python<'_>,
+        look: impl FnOnce(&Shared) -> T + Send,
+    ) -> PyResult<String> {
+        enter(py, || {
+            self.check()?;
+            Ok::<_, Failure>(serde_json::to_string(&look(self.server.shared()))?)
+        })
     }
 }
 
@@ -298,24 +312,15 @@ impl NativeBroker {
     }
 
     fn partition_numbers(&self, py: Python<'_>) -> PyResult<String> {
-        enter(py, || {
-            self.check()?;
-            Ok::<_, Failure>(serde_json::to_string(&partition_numbers(self.server.shared()))?)
-        })
+        self.shown(py, partition_numbers)
     }
 
     fn group_numbers(&self, py: Python<'_>) -> PyResult<String> {
-        enter(py, || {
-            self.check()?;
-            Ok::<_, Failure>(serde_json::to_string(&group_numbers(self.server.shared()))?)
-        })
+        self.shown(py, group_numbers)
     }
 
     fn request_times(&self, py: Python<'_>) -> PyResult<String> {
-        enter(py, || {
-            self.check()?;
-            Ok::<_, Failure>(serde_json::to_string(&self.server.shared().request_times.snapshot())?)
-        })
+        self.shown(py, |shared| shared.request_times.snapshot())
     }
 
     fn close(&self, py: Python<'_>, timeout_ms: u64) -> PyResult<()> {

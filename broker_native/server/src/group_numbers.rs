@@ -3,6 +3,7 @@ use serde::Serialize;
 
 use crate::shared::Shared;
 use crate::state::topics::MetadataImage;
+use pylog_coordinator::group::offsets::GroupOffsets;
 use pylog_wire::ErrorCode;
 
 /// Offsets that are shown at most: who commits under ever new names does not make each look at the broker larger.
@@ -38,31 +39,14 @@ pub struct GroupNumbers {
 
 /// Of all groups that this broker coordinates. Each number is right; two of them may be a moment apart.
 pub fn group_numbers(shared: &Shared) -> GroupNumbers {
-    up_to(GROUP_OFFSETS_MAX, shared)
-}
-
-fn up_to(most: usize, shared: &Shared) -> GroupNumbers {
     let mut numbers = GroupNumbers::default();
     let looked = shared.coordinators.groups.for_each_loaded(|machine| {
-        for (group_id, group) in machine.groups() {
-            numbers.groups += 1;
-            for (topic, partitions) in group.offsets.committed() {
-                let taken = partitions.len().min(most - numbers.offsets.len());
-                numbers.left_out += partitions.len() - taken;
-                numbers.offsets.extend(partitions.iter().take(taken).map(|(&partition, committed)| {
-                    GroupOffset {
-                        group: group_id.to_owned(),
-                        topic: topic.clone(),
-                        partition,
-                        offset: committed.offset,
-                        lag: None,
-                    }
-                }));
-            }
-        }
+        machine
+            .groups()
+            .for_each(|(group_id, group)| numbers.add(group_id, &group.offsets, GROUP_OFFSETS_MAX));
     });
     numbers.loading = looked == Err(ErrorCode::CoordinatorLoadInProgress);
-    // Not while a coordinator waits: the logs are asked when its groups are looked at.
+    // Only now, since a coordinator waits while its groups are looked at.
     let topics = shared.topics.now();
     for found in &mut numbers.offsets {
         found.lag = lag(&topics, found);
@@ -70,10 +54,56 @@ fn up_to(most: usize, shared: &Shared) -> GroupNumbers {
     numbers
 }
 
+impl GroupNumbers {
+    /// Adds a group, of whose offsets only as many are shown as make `most` together.
+    fn add(&mut self, group_id: &str, offsets: &GroupOffsets, most: usize) {
+        self.groups += 1;
+        for (topic, partitions) in offsets.committed() {
+            let taken = partitions.len().min(most - self.offsets.len());
+            self.left_out += partitions.len() - taken;
+            self.offsets.extend(partitions.iter().take(taken).map(|(&partition, committed)| GroupOffset {
+                group: group_id.to_owned(),
+                topic: topic.clone(),
+                partition,
+                offset: committed.offset,
+                lag: None,
+            }));
+        }
+    }
+}
+
 /// A group that stands behind the end, since the log was cut, lags by none.
 fn lag(topics: &MetadataImage, of: &GroupOffset) -> Option<i64> {
-    let topic = topics.named(&of.topic)?;
-    let partition = topic.partitions.iter().find(|each| each.spec.partition == of.partition)?;
-    let log = partition.log.as_ref().ok()?;
+    let log = topics.named(&of.topic)?.partition(of.partition)?.log.as_ref().ok()?;
     Some((log.offsets().high_watermark - of.offset).max(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pylog_coordinator::group::offsets::CommittedOffset;
+
+    #[test]
+    fn no_more_offsets_are_shown_than_allowed_and_the_others_are_counted() {
+        let mut offsets = GroupOffsets::default();
+        for (topic, partition) in [("a", 0), ("a", 1), ("b", 0)] {
+            let committed = CommittedOffset {
+                offset: 7,
+                leader_epoch: -1,
+                metadata: String::new(),
+                commit_timestamp_ms: 0,
+                expire_timestamp_ms: -1,
+                order: 0,
+            };
+            offsets.put(topic, partition, committed, None);
+        }
+        let mut numbers = GroupNumbers::default();
+        for group in ["first", "second", "third"] {
+            numbers.add(group, &offsets, 4);
+        }
+        let shown: Vec<_> =
+            numbers.offsets.iter().map(|each| (&*each.group, &*each.topic, each.partition)).collect();
+        assert_eq!(shown, [("first", "a", 0), ("first", "a", 1), ("first", "b", 0), ("second", "a", 0)]);
+        assert_eq!((numbers.left_out, numbers.groups), (5, 3));
+    }
 }
