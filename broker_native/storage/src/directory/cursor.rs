@@ -133,8 +133,10 @@ impl Cursor {
     fn open(&mut self, offset: i64) -> Result<Place> {
         let mut look = 1;
         loop {
+            // Where a log begins is written down before files are removed, and in the middle of a file by DeleteRecords.
+            let is_left = offset >= self.files.log_start();
             let found = self.segments.partition_point(|segment| segment.base_offset <= offset).checked_sub(1);
-            let opened = match found.and_then(|found| self.segments.get(found)) {
+            let opened = match found.filter(|_| is_left).and_then(|found| self.segments.get(found)) {
                 Some(segment) => Place::open(segment, self.behind(segment), Some(offset)),
                 None => Err(self.removed(offset)),
             };
@@ -171,8 +173,7 @@ impl Cursor {
     }
 
     fn removed(&self, offset: i64) -> DirectoryError {
-        let first = self.segments.first().map_or(0, |segment| segment.base_offset);
-        DirectoryError::Removed { at: self.files.at().clone(), offset, first }
+        DirectoryError::Removed { at: self.files.at().clone(), offset, first: self.files.log_start() }
     }
 
     /// Offsets between two files that neither has: compaction takes records, and nothing else does.

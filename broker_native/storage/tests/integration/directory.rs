@@ -125,3 +125,21 @@ proptest! {
         }
     }
 }
+
+/// Retention writes down where a log begins before it removes files, and `DeleteRecords` may remove none.
+#[test]
+fn what_lies_before_the_begin_of_the_log_is_removed_also_while_its_file_is_there() {
+    let dir = tempfile::tempdir().unwrap();
+    filled(dir.path(), true);
+    let first = RECORDS / 2;
+    fs::write(dir.path().join("log-start-offset-checkpoint"), format!("0\n1\n{TOPIC} 0 {first}\n")).unwrap();
+    let files = partition(dir.path(), false).unwrap();
+    let mut cursor = Cursor::new(Arc::clone(&files), &(first - 1..RECORDS));
+    match cursor.next_piece(&mut Vec::new()) {
+        Err(DirectoryError::Removed { offset, first: said, .. }) => {
+            assert_eq!((offset, said), (first - 1, first))
+        }
+        other => panic!("read what its broker refuses: {other:?}"),
+    }
+    assert_eq!(read(&files).0.last().unwrap().0, RECORDS - 1);
+}
