@@ -105,6 +105,10 @@ def protobuf_file(descriptors: bytes, name: str) -> tuple[bytes, list[str]]:
 def murmur2(data: bytes) -> int:
     """Kafka's murmur2 hash of `data` as a signed 32-bit int (org.apache.kafka.common.utils.Utils.murmur2)."""
 
+def cut_batches(data: bytes, most: int) -> list[tuple[int, int, int, int, int]]:
+    """Cut stored batches into runs of at most `most` bytes, or of one larger batch, and look at each checksum: end among the bytes, first offset,
+    offset behind, batches, records (markers of transactions, too). Raises CORRUPT_BATCH."""
+
 def compile_protobuf(name: str, files: Mapping[str, str]) -> tuple[bytes, list[str], bytes, bool]:
     """Read the Protobuf file `name` and what it imports: of `files`, each a text or a ``FileDescriptorProto`` in Base64, or one of Google's own.
 
@@ -367,6 +371,14 @@ class Client:
         `.replicas` and `.security`, by name and with their arguments as a JSON object; the classes are named there."""
     def end_mirror(self, topic: str, partitions: Sequence[int]) -> None:
         """End the mirror in partitions of a topic whose ``mirror.source`` is ``ended``: open transactions are aborted."""
+    def fetch_batches(self, topic: str, partition: int, offset: int, until: int, max_bytes: int) -> tuple[bytes, int]:
+        """The stored batches from the one with `offset`, those that begin before `until`, of about `max_bytes`, with checksums that are right;
+        and the offset behind them, `until` where there are none."""
+    def append_batches(
+        self, source_id: str, topic: str, partition: int, start: int, batches: bytes | None = None
+    ) -> int:
+        """Append stored batches to a topic whose ``mirror.source`` is `source_id`: the end of the log. They are all that the source has from
+        offset `start` on; without batches it has nothing before that. What the log has is passed over."""
     def end_transactions(
         self, transactions: Sequence[tuple[str, int, int]], commit: bool, timeout_ms: int
     ) -> list[_Document]:

@@ -37,6 +37,7 @@ _VERBS = {
     "produce": "Write lines of a file or of standard input into a topic.",
     "consume": "Print the records of a topic.",
     "inspect": "Show and verify what is in a broker's data directory, without the broker.",
+    "archive": "Write a topic into a file, and make a topic of it again.",
     "audit": "Compare what producers say that they have written with what the log has.",
 }
 

@@ -138,6 +138,21 @@ class Admin(GroupAdmin, ReplicaAdmin, SecurityAdmin, TransactionAdmin):
         with translated():
             self._client.end_mirror(name, partitions)
 
+    def fetch_batches(self, name: str, partition: int, offset: int, until: int, max_bytes: int) -> tuple[bytes, int]:
+        """Give the stored record batches from the one that has `offset`, those that begin before `until`, of about `max_bytes` bytes and at
+        least one, and the offset behind them; where the log has none, no bytes and `until`. Their checksums are right."""
+        with translated():
+            return self._client.fetch_batches(name, partition, offset, until, max_bytes)
+
+    def append_batches(self, source: str, name: str, partition: int, start: int, batches: bytes | None = None) -> int:
+        """Append stored batches to a topic whose ``mirror.source`` is `source`, and give the end of its log.
+
+        They are all that there is from offset `start` on, so the log may have a gap before them; without batches the log begins at `start`.
+        What the log has already is passed over.
+        """
+        with translated():
+            return self._client.append_batches(source, name, partition, start, batches)
+
     def offsets(
         self, wanted: Sequence[tuple[str, int, int]], isolation_level: str = "read_uncommitted"
     ) -> list[PartitionOffset]:

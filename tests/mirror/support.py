@@ -114,7 +114,7 @@ def until_copied(source: str, target: str, topic: str, partitions: int = 1, dead
 
 
 def raw_batches(servers: str, topic: str, partition: int, start: int, end: int) -> bytes:
-    """The batches of a partition as they are stored, but for the leader epochs, which are the cluster's own."""
+    """The batches of a partition from the one at `start` to the one before `end`, as they are stored, but for the leader epochs, which are the cluster's own."""
     host, port = servers.split(",")[0].rsplit(":", 1)
     connection = RawConnection(host, int(port))
     whole = bytearray()
@@ -128,7 +128,7 @@ def raw_batches(servers: str, topic: str, partition: int, start: int, end: int) 
         (found,) = answer["responses"][0]["partitions"]
         assert found["error_code"] == 0, found
         records = bytes.fromhex(found["records"])
-        while len(records) >= 12:
+        while len(records) >= 12 and start < end:
             size = 12 + int.from_bytes(records[8:12], "big")
             if size > len(records):
                 break

@@ -3,9 +3,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use parking_lot::Mutex;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyBytes, PyDict, PyList};
 use serde_json::Value;
 
 use super::arrow::NativeBatch;
@@ -21,7 +22,7 @@ use pylog_client::error::{ClientError, Owner, kind};
 use pylog_client::metadata::cluster::Cluster;
 use pylog_client::metadata::offsets::{self, OffsetQuery};
 use pylog_client::metadata::topic_partition::TopicPartition;
-use pylog_client::mirror::promote;
+use pylog_client::mirror::{batches, promote};
 use pylog_client::net::stop::Stop;
 use pylog_client::read::advance::{self, LimitedRange};
 use pylog_client::read::at_once;
@@ -40,6 +41,16 @@ pub fn settings(config: &HashMap<String, String>) -> PyResult<Settings> {
     let given = config.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let settings = Settings::new(given).map_err(Failure::from)?;
     Ok(settings.with_tokens(|wanted| Arc::new(PythonTokens::new(wanted))))
+}
+
+/// End among the bytes, first offset, offset behind, batches, records.
+type Run = (usize, i64, i64, usize, i64);
+
+/// See `_native.pyi`.
+#[pyfunction]
+pub fn cut_batches(py: Python<'_>, data: &[u8], most: usize) -> PyResult<Vec<Run>> {
+    let runs = enter(py, || batches::cut(data, most))?;
+    Ok(runs.iter().map(|run| (run.end, run.first, run.next, run.batches, run.records)).collect())
 }
 
 /// Kafka's hash of a key.
@@ -241,6 +252,35 @@ impl Client {
         let named = |partition: i32| TopicPartition::by_name(topic, partition);
         let partitions: Vec<TopicPartition> = partitions.into_iter().map(named).collect();
         self.with(py, |cluster| promote::end(cluster, &partitions))
+    }
+
+    fn fetch_batches<'py>(
+        &self,
+        py: Python<'py>,
+        topic: &str,
+        partition: i32,
+        offset: i64,
+        until: i64,
+        max_bytes: i32,
+    ) -> PyResult<(Bound<'py, PyBytes>, i64)> {
+        let partition = TopicPartition::by_name(topic, partition);
+        let found = self.with(py, |cluster| batches::fetch(cluster, &partition, offset, until, max_bytes))?;
+        Ok((PyBytes::new(py, &found.batches), found.next))
+    }
+
+    #[pyo3(signature = (source_id, topic, partition, start, batches=None))]
+    fn append_batches(
+        &self,
+        py: Python<'_>,
+        source_id: &str,
+        topic: &str,
+        partition: i32,
+        start: i64,
+        batches: Option<&[u8]>,
+    ) -> PyResult<i64> {
+        let partition = TopicPartition::by_name(topic, partition);
+        let given = batches.map(Bytes::copy_from_slice);
+        self.with(py, |cluster| batches::append(cluster, source_id, &partition, start, given))
     }
 
     fn close(&self, py: Python<'_>) -> PyResult<()> {

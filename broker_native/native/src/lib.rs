@@ -41,6 +41,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(typed::protobuf_file, module)?)?;
     module.add_class::<writer::RecordWriter>()?;
     module.add_function(wrap_pyfunction!(client::murmur2, module)?)?;
+    module.add_function(wrap_pyfunction!(client::cut_batches, module)?)?;
     module.add_class::<settings::SettingRow>()?;
     module.add_function(wrap_pyfunction!(settings::settings, module)?)?;
     module.add_function(wrap_pyfunction!(settings::nearest, module)?)?;

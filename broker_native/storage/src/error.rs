@@ -225,7 +225,7 @@ pub enum StorageError {
         latest_ms: i64,
     },
     /// The topic is a copy of another cluster's, to which only a mirror writes.
-    #[error("{at}: the topic is a mirror of cluster {source_id}, so only 'pylog mirror' writes to it; write to the topic there, or end the mirror: pylog mirror promote {}", at.topic)]
+    #[error("{at}: the topic is a copy of {source_id}, so only 'pylog mirror', or 'pylog archive import' for a file, writes to it; write to the original, or end the copy: pylog mirror promote {}", at.topic)]
     MirrorOnly {
         /// Partition.
         at: TopicPartition,

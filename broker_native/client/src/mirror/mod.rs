@@ -8,9 +8,11 @@
 //! | [`progress`] | how far each partition is, shared by the lanes |
 //! | [`pace`] | how many bytes a second |
 //! | [`promote`] | ends a mirror in the target |
+//! | [`batches`] | the same of one partition, into memory and from there |
 //!
 //! Nothing is remembered anywhere but in the target: its log's end is the position, and what it has is passed over there. So two
 //! lanes, or two mirrors, may copy the same partition and do no harm.
+pub mod batches;
 pub mod fetching;
 pub mod handing_over;
 pub mod lane;

@@ -1,0 +1,129 @@
+"""`pylog archive` as processes: what they print, and that exports and imports that are killed go on."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pylog_spark.archive.checking import verify
+from pylog_spark.client import Admin, Producer
+from pylog_spark.testing import LocalBroker
+from tests.archive.support import batches_of, behind_the_end
+from tests.harness import runs
+from tests.mirror.support import ends, environment, raw_batches, write
+
+KILLS = runs.rounds("PYLOG_ARCHIVE_KILLS", 3, 60)
+SEED = runs.seed("PYLOG_ARCHIVE_SEED")
+COMMAND = (sys.executable, "-m", "pylog_spark", "archive")
+LARGE = "large"
+_LARGE_BYTES = 40 << 20
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalBroker]:
+    """A pylog with a topic of two partitions that takes a moment to export, and to import."""
+    drawn = random.Random(1)
+    with LocalBroker(tmp_path_factory.mktemp("source")) as running:
+        with Admin(running.bootstrap_servers) as admin:
+            admin.create_topic(LARGE, 2)
+        with Producer(running.bootstrap_servers, LARGE) as producer:
+            for number in range(_LARGE_BYTES // 10_000):
+                producer.send(drawn.randbytes(10_000), partition=number % 2)
+        yield running
+
+
+def pylog(broker: LocalBroker, *words: str | Path, code: int = 0) -> tuple[str, str]:
+    """Run `pylog archive` with words; what it printed to both outputs."""
+    done = subprocess.run(
+        [*COMMAND, *map(str, words)], env=_with(broker), capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == code, done.stderr
+    return done.stdout, done.stderr
+
+
+def killed(broker: LocalBroker, after_s: float, *words: str | Path) -> bool:
+    """Run `pylog archive` and kill it after a time; whether it was still running."""
+    with subprocess.Popen([*COMMAND, *map(str, words)], env=_with(broker), stderr=subprocess.DEVNULL) as running:
+        try:
+            running.wait(after_s)
+        except subprocess.TimeoutExpired:
+            running.kill()
+    return running.returncode < 0
+
+
+def _with(broker: LocalBroker) -> dict[str, str]:
+    return {**environment(), "PYLOG_BOOTSTRAP_SERVERS": broker.bootstrap_servers}
+
+
+def test_a_topic_goes_into_a_file_and_back_and_the_commands_say_how_much(broker: LocalBroker, tmp_path: Path) -> None:
+    with Admin(broker.bootstrap_servers) as admin:
+        admin.create_topic("orders", 2, config={"retention.ms": "3600000"})
+    write(broker.bootstrap_servers, "orders", (f"{number}" for number in range(1_000)))
+    path = tmp_path / "orders.pylog.zst"
+    said, _ = pylog(broker, "export", "orders", "-o", path)
+    assert said == f"{path}: 1000 records in 2 partitions of topic orders.\n"
+    said, whole = pylog(broker, "verify", path)
+    assert [line.split()[0] for line in said.splitlines()] == ["TOPIC", "orders", "orders"]
+    assert whole == f"{path} is whole: 1000 records in 2 partitions of topic orders.\n"
+    document = json.loads(pylog(broker, "verify", path, "--json")[0])
+    assert document["begin"]["configs"] == {"retention.ms": "3600000"}
+    assert sum(each["records"] for each in document["end"]["totals"]) == 1_000
+    said, notes = pylog(broker, "import", path, "--topic", "again")
+    assert said.startswith("Topic again is whole: ")
+    assert notes == (
+        "topic again keeps all records: retention.ms=3600000 of the archive is not set; 'pylog config alter topic again' sets it.\n"
+    )
+    assert ends(broker.bootstrap_servers, "again", 2) == behind_the_end(ends(broker.bootstrap_servers, "orders", 2))
+
+
+def test_what_cannot_be_done_is_one_sentence(broker: LocalBroker, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.write_bytes(b"no archive at all")
+    for sentence, words in (
+        ("Topic 'nothing' does not exist", ["export", "nothing", "-o", tmp_path / "new"]),
+        ("is there: delete it, or name another file.", ["export", LARGE, "-o", other]),
+        ("No such file or directory", ["export", LARGE, "-o", tmp_path / "no" / "folder"]),
+        ("cannot be read as an archive", ["verify", other]),
+        ("cannot be read as an archive", ["import", other]),
+    ):
+        said, error = pylog(broker, *words, code=1)
+        assert (said, error.count("\n")) == ("", 1), error
+        assert sentence in error
+    assert os.listdir(tmp_path) == ["other"], "nothing is left behind"
+
+
+def test_exports_and_imports_that_are_killed_go_on(broker: LocalBroker, tmp_path: Path) -> None:
+    print(f"PYLOG_ARCHIVE_SEED={SEED}")
+    drawn = random.Random(SEED)
+    servers = broker.bootstrap_servers
+    until = ends(servers, LARGE, 2)
+    wanted = [raw_batches(servers, LARGE, number, 0, end) for number, end in enumerate(until)]
+    began, whole = time.monotonic(), tmp_path / "whole"
+    pylog(broker, "export", LARGE, "-o", whole)
+    takes_s = time.monotonic() - began
+    _, ending = verify(str(whole))
+    kills = 0
+    for turn in range(KILLS):
+        path, name = tmp_path / f"{turn}", f"restored-{turn}"
+        # A file that is not whole has no name yet.
+        while not path.exists():
+            kills += killed(broker, drawn.uniform(0.2, 1) * takes_s, "export", LARGE, "-o", path, "--resume")
+        assert verify(str(path))[1] == ending
+        assert [batches_of(path, number) for number in range(2)] == wanted
+        while killed(broker, drawn.uniform(0.2, 1) * takes_s, "import", path, "--topic", name):
+            kills += 1
+        assert [raw_batches(servers, name, number, 0, end) for number, end in enumerate(until)] == wanted
+        # The end of the copy may stand there twice, when that was killed.
+        assert all(found > end for found, end in zip(ends(servers, name, 2), until, strict=True))
+        path.unlink()
+        with Admin(servers) as admin:
+            admin.delete_topics([name])
+    assert kills >= KILLS
