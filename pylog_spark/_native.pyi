@@ -22,9 +22,11 @@ __all__ = [
     "SettingRow",
     "TypedRead",
     "__version__",
+    "advance_fed",
     "close_log",
     "compile_protobuf",
     "encode",
+    "first_record_at",
     "flush_log",
     "log_loggers",
     "murmur2",
@@ -35,6 +37,7 @@ __all__ = [
     "protobuf_file",
     "set_log_levels",
     "settings",
+    "survey_batches",
     "throwaway_certificates",
 ]
 __version__: str
@@ -105,9 +108,28 @@ def protobuf_file(descriptors: bytes, name: str) -> tuple[bytes, list[str]]:
 def murmur2(data: bytes) -> int:
     """Kafka's murmur2 hash of `data` as a signed 32-bit int (org.apache.kafka.common.utils.Utils.murmur2)."""
 
-def cut_batches(data: bytes, most: int) -> list[tuple[int, int, int, int, int]]:
-    """Cut stored batches into runs of at most `most` bytes, or of one larger batch, and look at each checksum: end among the bytes, first offset,
-    offset behind, batches, records (markers of transactions, too). Raises CORRUPT_BATCH."""
+def survey_batches(
+    data: bytes, most: int, opened: Mapping[int, int] = ...
+) -> tuple[
+    list[tuple[int, int, int, int, int, int]],
+    list[tuple[int, int, int]],
+    dict[int, int],
+    list[tuple[int, int]],
+    list[str],
+]:
+    """Look at stored batches, each with its checksum; `opened`: producer -> first offset of the transactions that are open before them.
+
+    Gives runs of at most `most` bytes, or of one larger batch (end among the bytes, first offset, offset behind, batches, records with markers,
+    largest timestamp in ms); the aborted transactions whose markers are among them (producer, first offset, offset of the marker); what is open at their
+    end; leader epochs with their first offsets; and the names of codecs. Raises CORRUPT_BATCH."""
+
+def first_record_at(data: bytes, timestamp_ms: int, offset: int) -> tuple[int, int] | None:
+    """Offset and timestamp (ms) of the first record in stored batches, from `offset` on, that is not older. Raises CORRUPT_BATCH."""
+
+def advance_fed(
+    feed: _Feed, ranges: Sequence[tuple[str, int, int, int, int | None, int | None, bool]]
+) -> list[tuple[int, int, int]]:
+    """As `Client.advance`, of the batches that `feed` brings."""
 
 def compile_protobuf(name: str, files: Mapping[str, str]) -> tuple[bytes, list[str], bytes, bool]:
     """Read the Protobuf file `name` and what it imports: of `files`, each a text or a ``FileDescriptorProto`` in Base64, or one of Google's own.
@@ -474,6 +496,16 @@ class LogDirectory:
         """What was left out, and why logs end where they do, since this was asked last: sentences without a dot."""
     def close(self) -> None: ...
 
+class _Feed(Protocol):
+    """Who brings a reader's batches. It raises `LogError`s of the kinds of brokers, such as OFFSET_OUT_OF_RANGE; others are errors of the storage."""
+
+    def turn_to(
+        self, topic: str, partition: int, topic_id: str, start: int, end: int
+    ) -> Sequence[tuple[int, int, int]]:
+        """Turn to a range; gives the aborted transactions in it that are to be hidden (producer, first offset, offset of the marker)."""
+    def next_piece(self) -> bytes | None:
+        """The next whole batches of the range, up to the one that has its last offset; None at the end."""
+
 @final
 class RangeReader:
     """Records of ranges [start, end) of partitions as a stream of Arrow batches (`__arrow_c_stream__`, once only).
@@ -510,6 +542,7 @@ class RangeReader:
         keep_connections: bool = False,
         typed: TypedRead | None = None,
         directory: LogDirectory | None = None,
+        feed: _Feed | None = None,
     ) -> RangeReader:
         """`then`: further ranges (none when left out), (topic, partition, start, end, topic_id). With `follow`, the end of the last one is
         ignored and `next_batch` waits for new records.
@@ -519,7 +552,8 @@ class RangeReader:
         [low, high]) for low <= key < high, where None is no bound. `limit`: most rows in all; fetches are small at first. With `local_reads` records come from the brokers' own files where this process
         sees them; any doubt about a file sends the rest of its range over the network. With `keep_connections` those that took a TLS
         handshake or a login are left to the next reader or writer of this process with the same settings, for a minute.
-        With `directory` records come from it, `config` is not looked at, and nothing is followed."""
+        With `directory` records come from it, with `feed` from the batches that it brings, by a native thread; `config` is not looked at then, and
+        nothing is followed."""
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def next_batch(self, timeout_ms: int) -> _Batch | None:
         """For programs that poll: a batch, or None when nothing came within `timeout_ms` or the end is reached (then `at_end`

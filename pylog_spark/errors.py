@@ -235,7 +235,8 @@ def translated(to: Callable[[str, str], PylogError] = from_native) -> Iterator[N
 
 
 def native_kind(error: BaseException) -> tuple[str, str] | None:
-    """Give ``(kind, message)`` when `error` came from the native module, or from a document of it that could not be read; else None."""
-    if type(error).__name__ in ("NativeError", "DocumentError") and len(error.args) == 2:
+    """Give ``(kind, message)`` when `error` came from the native module, from a document of it that could not be read, or from an archive; else None."""
+    names = {each.__name__ for each in type(error).__mro__}
+    if names & {"NativeError", "DocumentError", "LogError"} and len(error.args) == 2:
         return str(error.args[0]), str(error.args[1])
     return None

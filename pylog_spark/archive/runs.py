@@ -22,6 +22,8 @@ class Run(NamedTuple):
         First offset of the first batch, and the one behind the last batch.
     batches, records : int
         How many there are; markers of transactions are records, too.
+    max_timestamp : int
+        Largest timestamp of their records, milliseconds since 1970.
     """
 
     end: int
@@ -29,6 +31,7 @@ class Run(NamedTuple):
     next_offset: int
     batches: int
     records: int
+    max_timestamp: int
 
 
 def counted(total: PartitionTotal, runs: list[Run], size: int) -> PartitionTotal:
@@ -38,10 +41,10 @@ def counted(total: PartitionTotal, runs: list[Run], size: int) -> PartitionTotal
 
 def cut(data: bytes, where: str) -> list[Run]:
     """Cut batches into runs of about `RUN_BYTES`, and look at each checksum. Raises `LogError` that names `where`."""
-    from pylog_spark._native import cut_batches
+    from pylog_spark._native import survey_batches
 
     try:
         with translated():
-            return [Run(*found) for found in cut_batches(data, RUN_BYTES)]
+            return [Run(*found) for found in survey_batches(data, RUN_BYTES)[0]]
     except LogError as error:
         raise LogError(error.kind, f"{where}: {error.sentence}") from error

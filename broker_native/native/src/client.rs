@@ -43,16 +43,6 @@ pub fn settings(config: &HashMap<String, String>) -> PyResult<Settings> {
     Ok(settings.with_tokens(|wanted| Arc::new(PythonTokens::new(wanted))))
 }
 
-/// End among the bytes, first offset, offset behind, batches, records.
-type Run = (usize, i64, i64, usize, i64);
-
-/// See `_native.pyi`.
-#[pyfunction]
-pub fn cut_batches(py: Python<'_>, data: &[u8], most: usize) -> PyResult<Vec<Run>> {
-    let runs = enter(py, || batches::cut(data, most))?;
-    Ok(runs.iter().map(|run| (run.end, run.first, run.next, run.batches, run.records)).collect())
-}
-
 /// Kafka's hash of a key.
 #[pyfunction]
 pub fn murmur2(data: &[u8]) -> i32 {

@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::client::{RawLimitedRange, RawPosition, isolation, limited_range, to_python};
 use super::ffi::enter;
 use pylog_client::error::ClientError;
-use pylog_client::read::advance::LimitedRange;
-use pylog_client::read::directory::Directory;
+use pylog_client::read::advance::{LimitedRange, advance_fed};
+use pylog_client::read::directory::{Directory, DirectoryFeed};
 use pylog_storage::TopicPartition;
 
 /// See `_native.pyi`.
@@ -61,7 +61,8 @@ impl LogDirectory {
     fn advance(&self, py: Python<'_>, ranges: Vec<RawLimitedRange>) -> PyResult<Vec<(i64, i64, i64)>> {
         enter(py, || {
             let ranges: Vec<LimitedRange> = ranges.into_iter().map(limited_range).collect();
-            let taken = |range: &LimitedRange| self.directory.advance(range);
+            let mut feed = DirectoryFeed::new(self.directory.clone());
+            let mut taken = |range: &LimitedRange| advance_fed(&mut feed, range);
             let row = |range| taken(range).map(|reached| (reached.offset, reached.records, reached.bytes));
             ranges.iter().map(row).collect::<Result<_, ClientError>>()
         })

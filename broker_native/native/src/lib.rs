@@ -15,6 +15,7 @@ pub mod protobuf;
 pub mod raw;
 pub mod reader;
 pub mod settings;
+pub mod stored;
 pub mod throwaway;
 pub mod tokens;
 pub mod typed;
@@ -41,7 +42,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(typed::protobuf_file, module)?)?;
     module.add_class::<writer::RecordWriter>()?;
     module.add_function(wrap_pyfunction!(client::murmur2, module)?)?;
-    module.add_function(wrap_pyfunction!(client::cut_batches, module)?)?;
+    module.add_function(wrap_pyfunction!(stored::survey_batches, module)?)?;
+    module.add_function(wrap_pyfunction!(stored::first_record_at, module)?)?;
+    module.add_function(wrap_pyfunction!(stored::advance, module)?)?;
     module.add_class::<settings::SettingRow>()?;
     module.add_function(wrap_pyfunction!(settings::settings, module)?)?;
     module.add_function(wrap_pyfunction!(settings::nearest, module)?)?;

@@ -16,9 +16,12 @@ use super::directory::LogDirectory;
 use super::error::{Failure, kind};
 use super::ffi::enter;
 use super::plan::{KeyTest, RawRange, offset_range, row_filter, wanted_columns};
+use super::stored::PythonFeed;
 use super::typed::TypedRead;
 use pylog_client::error::{ClientError, Owner};
 use pylog_client::net::stop::Stop;
+use pylog_client::read::directory::DirectoryFeed;
+use pylog_client::read::feed::Feed;
 use pylog_client::read::plan::ReadPlan;
 use pylog_client::read::range::RangeReader;
 
@@ -51,6 +54,14 @@ impl Shared {
         got.inspect_err(|error| *self.error.lock() = Some(error.clone()))
     }
 
+    /// As [`Shared::stop`], for a caller that may hold the GIL: the thread may wait for it, to ask Python for a token or for batches.
+    fn stop_without_gil(&self) {
+        // At the interpreter's end nobody waits for it any more.
+        if Python::try_attach(|py| py.detach(|| self.stop())).is_none() {
+            self.stop();
+        }
+    }
+
     /// Ends the thread, and a `next` that waits.
     fn stop(&self) {
         if self.owner.check("reader").is_ok() {
@@ -68,7 +79,7 @@ impl PyRangeReader {
     #[new]
     #[pyo3(signature = (config, topic, partition, start, end, columns, *, topic_id="", batch_bytes=1_500_000,
         max_rows=10_000, follow=false, then=Vec::new(), timestamps=None, keys=Vec::new(), limit=None, local_reads=false,
-        keep_connections=false, typed=None, directory=None))]
+        keep_connections=false, typed=None, directory=None, feed=None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         config: HashMap<String, String>,
@@ -89,6 +100,7 @@ impl PyRangeReader {
         keep_connections: bool,
         typed: Option<&Bound<'_, TypedRead>>,
         directory: Option<&Bound<'_, LogDirectory>>,
+        feed: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let (columns, typed) = wanted_columns(&columns, typed.map(Bound::get))?;
         let mut ranges = vec![offset_range((topic, partition, start, end, topic_id.to_owned()))?];
@@ -98,8 +110,13 @@ impl PyRangeReader {
         }
         let filter = row_filter(timestamps, keys)?;
         let plan = ReadPlan { ranges, columns, typed, filter, limit, batch_bytes, max_rows, local_reads };
-        let reader = match directory {
-            Some(directory) => RangeReader::of_directory(directory.get().directory.clone(), plan),
+        let directory = directory.map(|found| DirectoryFeed::new(found.get().directory.clone()));
+        let feed = match (directory, feed) {
+            (Some(directory), _) => Some(Box::new(directory) as Box<dyn Feed>),
+            (None, feed) => feed.map(|object| Box::new(PythonFeed::new(object)) as Box<dyn Feed>),
+        };
+        let reader = match feed {
+            Some(feed) => RangeReader::fed(feed, plan),
             None => RangeReader::new(settings(&config)?.keeping_connections(keep_connections), plan),
         };
         let reader = reader.map_err(Failure::from)?;
@@ -221,6 +238,15 @@ impl RecordBatchReader for BatchStream {
 
 impl Drop for BatchStream {
     fn drop(&mut self) {
-        self.shared.stop();
+        self.shared.stop_without_gil();
+    }
+}
+
+impl Drop for PyRangeReader {
+    fn drop(&mut self) {
+        // A stream of it reads on.
+        if Arc::strong_count(&self.shared) == 1 {
+            self.shared.stop_without_gil();
+        }
     }
 }

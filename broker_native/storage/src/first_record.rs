@@ -9,7 +9,7 @@ const MAX_BATCH_BYTES: usize = /* 256 MiB */ 256 << 20;
 
 /// Offset and timestamp of the batch's first record from `from_offset` on with a timestamp of `timestamp_ms` or later.
 /// A batch whose records cannot be read answers with its first offset: a reader from there gets the error.
-pub(super) fn first_record(
+pub fn first_record(
     header: &BatchHeader,
     batch: &[u8],
     timestamp_ms: i64,

@@ -45,7 +45,7 @@ pub mod disk;
 mod epochs;
 pub mod error;
 mod files;
-mod first_record;
+pub mod first_record;
 mod flusher;
 pub mod identity;
 mod idle_closing_disk;

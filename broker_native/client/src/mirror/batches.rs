@@ -25,21 +25,6 @@ pub struct Fetched {
     pub next: i64,
 }
 
-/// Neighbouring batches among many.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Run {
-    /// Where it ends among the bytes.
-    pub end: usize,
-    /// First offset of the first batch.
-    pub first: i64,
-    /// One past the last offset of the last batch.
-    pub next: i64,
-    /// How many batches it has.
-    pub batches: usize,
-    /// How many records, markers of transactions among them.
-    pub records: i64,
-}
-
 /// The stored batches from the one that has `offset`, before `until`, of about `max_bytes`: at least one where there is one.
 ///
 /// # Errors
@@ -120,46 +105,8 @@ pub fn append(
     })
 }
 
-/// Cuts whole batches into runs of at most `most` bytes, or of one larger batch; looks at the checksum of each.
-///
-/// # Errors
-/// `CORRUPT_BATCH` for bytes that are no whole batch, and for batches whose offsets do not follow.
-pub fn cut(bytes: &[u8], most: usize) -> Result<Vec<Run>> {
-    let mut found = batches(bytes);
-    let (mut runs, mut begin, mut at, mut expected) = (Vec::<Run>::new(), 0, 0, 0);
-    for batch in found.by_ref() {
-        let (header, whole) = batch.map_err(|bad| damaged(&bad))?;
-        header.verify_crc(whole).map_err(|bad| damaged(&bad))?;
-        let (first, last) = (header.base_offset, header.last_offset());
-        let next = last.checked_add(1).filter(|_| first >= expected && last >= first);
-        let next = next.ok_or_else(|| unordered(first))?;
-        (at, expected) = (at + whole.len(), next);
-        match runs.last_mut().filter(|_| at - begin <= most) {
-            Some(run) => {
-                (run.end, run.next) = (at, next);
-                run.batches += 1;
-                run.records += i64::from(header.records_count);
-            }
-            None => {
-                begin = at - whole.len();
-                let records = i64::from(header.records_count);
-                runs.push(Run { end: at, first, next, batches: 1, records });
-            }
-        }
-    }
-    if at != bytes.len() {
-        let message = format!("{} bytes behind offset {expected} are no whole batch", bytes.len() - at);
-        return Err(ClientError::fatal(kind::CORRUPT_BATCH, message));
-    }
-    Ok(runs)
-}
-
 fn damaged(bad: &pylog_record::BatchError) -> ClientError {
     ClientError::fatal(kind::CORRUPT_BATCH, format!("a batch is damaged: {bad}"))
-}
-
-fn unordered(first: i64) -> ClientError {
-    ClientError::fatal(kind::CORRUPT_BATCH, format!("the batch of offset {first} is not where it belongs"))
 }
 
 fn request(partition: &TopicPartition, offset: i64, max_bytes: i32) -> FetchRequest {
@@ -177,51 +124,5 @@ fn request(partition: &TopicPartition, offset: i64, max_bytes: i32) -> FetchRequ
         session_epoch: NO_SESSION_EPOCH,
         topics: vec![topic],
         ..Default::default()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use pylog_record::builder::BatchBuilder;
-    use pylog_record::compression::Codec;
-
-    /// A batch of `records` records from `offset` on.
-    fn batch(offset: i64, records: usize) -> Vec<u8> {
-        let mut builder = BatchBuilder::new();
-        (0..records).for_each(|_| builder.append(1_000, None, Some(&[7; 100]), &[]).unwrap());
-        let mut bytes = builder.finish(Codec::None).unwrap();
-        bytes[..8].copy_from_slice(&offset.to_be_bytes());
-        bytes
-    }
-
-    #[test]
-    fn a_run_has_the_bytes_allowed_or_one_batch_and_says_what_is_in_it() {
-        let (small, large) = (batch(3, 1), batch(10, 30));
-        let bytes = [&small[..], &batch(4, 2), &large, &batch(50, 1)].concat();
-        let two = small.len() + batch(4, 2).len();
-        let found = cut(&bytes, two).unwrap();
-        let first = Run { end: two, first: 3, next: 6, batches: 2, records: 3 };
-        let second = Run { end: two + large.len(), first: 10, next: 40, batches: 1, records: 30 };
-        let third = Run { end: bytes.len(), first: 50, next: 51, batches: 1, records: 1 };
-        assert_eq!(found, [first, second, third]);
-        assert_eq!(cut(&bytes, usize::MAX).unwrap().len(), 1);
-        assert_eq!(cut(&[], 1), Ok(vec![]));
-    }
-
-    #[test]
-    fn what_is_cut_damaged_or_not_in_order_is_an_error() {
-        let bytes = [batch(3, 2), batch(5, 1)].concat();
-        let fails = |bytes: &[u8]| cut(bytes, usize::MAX).unwrap_err().kind == kind::CORRUPT_BATCH;
-        assert!((1..bytes.len()).filter(|&end| end != batch(3, 2).len()).all(|end| fails(&bytes[..end])));
-        // The checksum covers what is behind it.
-        let (crc, second) = (17, batch(3, 2).len());
-        let is_covered = |at: &usize| !(second..second + crc).contains(at);
-        assert!((crc..bytes.len()).filter(is_covered).all(|at| {
-            let mut damaged = bytes.clone();
-            damaged[at] ^= 1;
-            fails(&damaged)
-        }));
-        assert!(fails(&[batch(3, 2), batch(4, 1)].concat()));
     }
 }

@@ -3,11 +3,14 @@
 //! Records are opened only where a limit or the range cuts a batch that compaction has made holes in. What counts is what a
 //! reader of the client's `isolation.level` sees: no markers, no aborted transactions. Bytes are those of the stored
 //! batches, which are taken whole; of one that rows cut, its share.
+use super::feed::Feed;
 use super::fetcher::Fetcher;
+use super::plan::OffsetRange;
 use super::standstill::Standstill;
 use crate::error::{ClientError, Result, kind};
 use crate::metadata::cluster::Cluster;
 use crate::metadata::topic_partition::TopicPartition;
+use pylog_columnar::DecodeOptions;
 use pylog_record::batches::{BatchView, body};
 use pylog_record::compression::decompress_into;
 use pylog_record::control::AbortedFilter;
@@ -59,12 +62,23 @@ pub fn advance(mut cluster: Cluster, ranges: &[LimitedRange]) -> (Cluster, Resul
     (cluster, Ok(taken))
 }
 
+/// Takes one range of what a feed brings.
+///
+/// # Errors
+/// Those of the feed; `CORRUPT_BATCH`.
+pub fn advance_fed(feed: &mut dyn Feed, range: &LimitedRange) -> Result<Reached> {
+    let topic_partition = range.topic_partition.clone();
+    let aborted = feed.turn_to(&OffsetRange { topic_partition, start: range.start, end: Some(range.end) })?;
+    let most = DecodeOptions::default().max_decompressed_bytes;
+    advance_over(range, most, aborted, |piece| feed.next_piece(piece))
+}
+
 /// Takes one range of the batches that `next_piece` puts into a buffer, until it has no more; `aborted`: (producer_id, first_offset,
 /// last_offset).
 ///
 /// # Errors
 /// Those of `next_piece`; `CORRUPT_BATCH`.
-pub(super) fn advance_over(
+fn advance_over(
     range: &LimitedRange,
     max_decompressed: usize,
     aborted: impl IntoIterator<Item = (i64, i64, i64)>,

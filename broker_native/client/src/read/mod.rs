@@ -6,7 +6,9 @@
 //! | [`range`], `pump` | the consumer's end; the thread that reads ahead of it |
 //! | [`fetcher`], `sources`, `truncation` | one partition's bytes in order; from which replica; whether it still has what was read |
 //! | [`local`] | bytes from the broker's own files, where this process sees them |
+//! | [`feed`] | batches that no broker sends, and the thread that reads them |
 //! | [`directory`] | a data directory read without its broker |
+//! | [`stored`] | whole batches in memory: parts, transactions, times |
 //! | `outlet` | finished batches to the consumer |
 //! | `typing` | the columns of a batch as the plan wants them |
 //! | `standstill` | answers that bring nothing new: gaps, pauses, giving up |
@@ -15,6 +17,7 @@
 pub mod advance;
 pub mod at_once;
 pub mod directory;
+pub mod feed;
 pub mod fetcher;
 pub mod local;
 mod outlet;
@@ -23,5 +26,6 @@ mod pump;
 pub mod range;
 mod sources;
 mod standstill;
+pub mod stored;
 mod truncation;
 mod typing;

@@ -12,7 +12,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::directory::{Directory, DirectoryPump};
+use parking_lot::Mutex;
+
+use super::feed::{Feed, FeedPump};
 use super::local::LocalCounters;
 use super::plan::{OffsetRange, RangeOutput, ReadPlan};
 use super::pump::Pump;
@@ -45,7 +47,8 @@ pub struct RangeReader {
 #[derive(Debug)]
 enum Origin {
     Brokers(Box<Settings>),
-    Directory(Arc<Directory>),
+    /// Who brings the batches; taken by the thread.
+    Fed(Mutex<Option<Box<dyn Feed>>>),
 }
 
 #[derive(Debug)]
@@ -63,17 +66,17 @@ impl RangeReader {
         Self::of(Origin::Brokers(Box::new(settings)), plan)
     }
 
-    /// A reader of what a data directory has. Opens nothing yet.
+    /// A reader of what a feed brings. Opens nothing yet.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` for a range that is none, or that follows the log.
-    pub fn of_directory(directory: Arc<Directory>, plan: ReadPlan) -> Result<Self> {
+    pub fn fed(feed: Box<dyn Feed>, plan: ReadPlan) -> Result<Self> {
         if plan.ranges.iter().any(|range| range.end.is_none()) {
             return Err(ClientError::invalid(
-                "a directory is read up to an offset; only brokers say what comes after",
+                "a directory or an archive is read up to an offset; only brokers say what comes after",
             ));
         }
-        Self::of(Origin::Directory(directory), plan)
+        Self::of(Origin::Fed(Mutex::new(Some(feed))), plan)
     }
 
     fn of(origin: Origin, plan: ReadPlan) -> Result<Self> {
@@ -208,8 +211,9 @@ impl RangeReader {
                 let pump = Pump::new(cluster, plan, stop, sender, fetched, self.local.clone())?;
                 named.spawn(move || pump.run())
             }
-            Origin::Directory(directory) => {
-                let pump = DirectoryPump::new(Arc::clone(directory), plan, stop, sender)?;
+            Origin::Fed(feed) => {
+                let feed = feed.lock().take().ok_or_else(closed)?;
+                let pump = FeedPump::new(feed, plan, stop, sender)?;
                 named.spawn(move || pump.run())
             }
         };

@@ -1,4 +1,4 @@
-//! What is asked of a directory when a read is planned: topics, offsets, limits. What it has is found out once for each partition, so
+//! What is asked of a directory when a read is planned: topics, offsets. What it has is found out once for each partition, so
 //! that all answers are of one moment.
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -13,8 +13,7 @@ use crate::config::Isolation;
 use crate::error::{ClientError, Result};
 use crate::metadata::topic_id;
 use crate::metadata::topic_partition::TopicPartition;
-use crate::read::advance::{LimitedRange, Reached, advance_over};
-use pylog_columnar::DecodeOptions;
+use crate::read::feed::Aborted;
 use pylog_record::{Codec, batches};
 use pylog_storage::TopicPartition as Named;
 use pylog_storage::directory::cursor::Cursor;
@@ -28,9 +27,6 @@ const MAX_NOTICES: usize = 100;
 /// What stands for the end of a partition in a question for an offset, and for its begin.
 const LATEST: i64 = -1;
 const EARLIEST: i64 = -2;
-
-/// Of an aborted transaction the producer's id, its first offset and that of its marker.
-type Aborted = (i64, i64, i64);
 
 /// A directory, and what a reader of it may see.
 #[derive(Debug)]
@@ -124,18 +120,6 @@ impl Directory {
                 Ok(first.filter(|(offset, _)| *offset < end).unwrap_or((-1, -1)))
             }
         }
-    }
-
-    /// How far limits reach, as [`crate::read::advance::advance`].
-    ///
-    /// # Errors
-    /// Those of a cursor.
-    pub fn advance(&self, range: &LimitedRange) -> Result<Reached> {
-        let offsets = range.start..range.end;
-        let (files, aborted) = self.range(&range.topic_partition, &offsets)?;
-        let mut cursor = Cursor::new(files, &offsets);
-        let most = DecodeOptions::default().max_decompressed_bytes;
-        advance_over(range, most, aborted, |piece| self.next_piece(&mut cursor, piece))
     }
 
     /// Of each segment of a partition the first offset and the bytes of its batches.

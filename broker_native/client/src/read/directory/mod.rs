@@ -2,12 +2,12 @@
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `answers` | which topics there are, offsets, how far limits reach |
-//! | `pump` | the thread of a reader |
+//! | `answers` | which topics there are, and offsets |
+//! | `feed` | its batches for a reader |
 //! | `failure` | errors of the directory as the client's |
 mod answers;
 mod failure;
-mod pump;
+mod feed;
 
 pub use self::answers::Directory;
-pub(super) use self::pump::DirectoryPump;
+pub use self::feed::DirectoryFeed;

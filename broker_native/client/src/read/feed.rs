@@ -1,19 +1,36 @@
-//! The thread of a reader of a directory: batches of its files, range after range.
-use std::sync::Arc;
+//! Batches that are not fetched from brokers: those of a data directory, and of an archive. The thread of their reader.
+use std::fmt::Debug;
 use std::sync::mpsc::SyncSender;
 
-use super::answers::Directory;
+use super::outlet::{Outlet, damaged};
+use super::plan::{OffsetRange, RangeOutput, ReadPlan};
 use crate::error::Result;
 use crate::net::stop::Stop;
-use crate::read::outlet::{Outlet, damaged};
-use crate::read::plan::{OffsetRange, RangeOutput, ReadPlan};
 use pylog_columnar::{BatchDecoder, DecodeOptions};
 use pylog_record::batches;
-use pylog_storage::directory::cursor::Cursor;
 
-/// See the module.
-pub(in crate::read) struct DirectoryPump {
-    directory: Arc<Directory>,
+/// Of an aborted transaction the producer's id, its first offset and that of its marker.
+pub type Aborted = (i64, i64, i64);
+
+/// Who brings the batches. Used by one thread, not by that which made it.
+pub trait Feed: Debug + Send {
+    /// Turns to a range; gives the transactions in it whose records are to be hidden.
+    ///
+    /// # Errors
+    /// `OFFSET_OUT_OF_RANGE` and others that a broker answers with; `KAFKA_STORAGE_ERROR`.
+    fn turn_to(&mut self, range: &OffsetRange) -> Result<Vec<Aborted>>;
+
+    /// Puts the next whole batches of the range into `piece`, with checksums that are right; `false` at its end. The first of all may begin
+    /// before the range, the last end behind it.
+    ///
+    /// # Errors
+    /// `CORRUPT_BATCH`; those of [`Feed::turn_to`].
+    fn next_piece(&mut self, piece: &mut Vec<u8>) -> Result<bool>;
+}
+
+/// The thread of a reader: batches of a feed, range after range.
+pub(super) struct FeedPump {
+    feed: Box<dyn Feed>,
     plan: ReadPlan,
     options: DecodeOptions,
     rows_left: usize,
@@ -22,11 +39,11 @@ pub(in crate::read) struct DirectoryPump {
     piece: Vec<u8>,
 }
 
-impl DirectoryPump {
+impl FeedPump {
     /// # Errors
     /// `INVALID_ARGUMENT` for a plan that contradicts itself.
     pub fn new(
-        directory: Arc<Directory>,
+        feed: Box<dyn Feed>,
         plan: ReadPlan,
         stop: Stop,
         sender: SyncSender<RangeOutput>,
@@ -35,7 +52,7 @@ impl DirectoryPump {
         let (batch_bytes, max_rows) = (plan.batch_bytes, plan.max_rows);
         let options = DecodeOptions { batch_bytes, max_rows, ..DecodeOptions::default() };
         let rows_left = plan.limit.unwrap_or(usize::MAX);
-        Ok(Self { directory, plan, options, rows_left, outlet, stop, piece: Vec::new() })
+        Ok(Self { feed, plan, options, rows_left, outlet, stop, piece: Vec::new() })
     }
 
     pub fn run(mut self) {
@@ -63,24 +80,19 @@ impl DirectoryPump {
 
     /// Reads one range to its end; false when the consumer is gone.
     fn read(&mut self, range: &OffsetRange, decoder: &mut BatchDecoder) -> Result<bool> {
-        let offsets = range.start..range.end.unwrap_or(range.start);
-        let (files, aborted) = self.directory.range(&range.topic_partition, &offsets)?;
-        decoder.add_whole_aborted(aborted);
-        let mut cursor = Cursor::new(files, &offsets);
-        let mut piece = std::mem::take(&mut self.piece);
+        decoder.add_whole_aborted(self.feed.turn_to(range)?);
         while !decoder.at_end() && !self.stop.is_stopped() {
-            if !self.directory.next_piece(&mut cursor, &mut piece)? {
-                decoder.pass(offsets.end);
+            if !self.feed.next_piece(&mut self.piece)? {
+                decoder.pass(range.end.unwrap_or(range.start));
                 break;
             }
-            for view in batches(&piece).map_while(std::result::Result::ok) {
+            for view in batches(&self.piece).map_while(std::result::Result::ok) {
                 decoder.push_checked(&view).map_err(|error| damaged(&error))?;
                 if !self.outlet.hand_full_over(decoder)? {
                     return Ok(false);
                 }
             }
         }
-        self.piece = piece;
         Ok(true)
     }
 }
