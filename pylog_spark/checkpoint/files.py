@@ -11,10 +11,10 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from pylog_spark.client.errors import LogError
+from pylog_spark.file_systems import open_folder
 
 if TYPE_CHECKING:
-    from pyarrow.fs import FileInfo, FileSystem
+    from pyarrow.fs import FileInfo
 
 
 class CheckpointFiles:
@@ -33,7 +33,7 @@ class CheckpointFiles:
 
     def __init__(self, location: str) -> None:
         self.location = location.rstrip("/") or location
-        self._system, self._root = _opened(location)
+        self._system, self._root = open_folder(location)
 
     def names(self, folder: str) -> list[str]:
         """The names of the files and folders in a folder; none when it does not exist."""
@@ -98,15 +98,3 @@ def _folder(name: str) -> str:
 
 def _base(name: str) -> str:
     return os.path.basename(name)
-
-
-def _opened(location: str) -> tuple[FileSystem, str]:
-    from pyarrow.fs import FileSystem, LocalFileSystem
-
-    if "://" not in location and not location.startswith("file:"):
-        return LocalFileSystem(), os.path.abspath(location)
-    try:
-        system, root = FileSystem.from_uri(location)
-    except (OSError, ValueError) as error:
-        raise LogError("INVALID_ARGUMENT", f"{location} cannot be opened: {error}.") from None
-    return system, root.rstrip("/")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -21,15 +21,19 @@ from pylog_spark.cli.common import (
     milliseconds,
     plural,
 )
+from pylog_spark.client.errors import LogError
 
 if TYPE_CHECKING:
     from pylog_spark.archive.document import Beginning, Ending
+    from pylog_spark.archive.store.manifest import StoredSegment
 
 _EPILOG = """\b
 Examples:
   pylog archive export orders -o orders.pylog.zst
   pylog archive verify orders.pylog.zst
   pylog archive import orders.pylog.zst --topic orders-2025
+  pylog archive copy orders events --to s3://bucket/logs
+  pylog inspect s3://bucket/logs
 
 The file is a tar archive in zstandard: 'tar --zstd -xf FILE -C DIR' gives a data directory that
 format("pylog") and 'pylog inspect' read without a broker.
@@ -40,9 +44,18 @@ def _time(_ctx: click.Context, _parameter: click.Parameter, text: str | None) ->
     return None if text is None else milliseconds(text)
 
 
+_level_option = click.option(
+    "--level",
+    type=click.IntRange(1, 22),
+    default=3,
+    show_default=True,
+    help="zstandard's level; 10 and more are slow and small.",
+)
+
+
 @click.group(epilog=_EPILOG)
 def archive() -> None:
-    """Write a topic into a file, byte by byte, and make a topic of it again."""
+    """Write a topic into a file, byte by byte, and make a topic of it again; copy logs into an archive that grows."""
 
 
 @archive.command("export")
@@ -53,13 +66,7 @@ def archive() -> None:
 @click.option("--since", callback=_time, metavar="TIME",
               help="Begin with the first record of this time: ms since 1970, or 2026-01-31T12:00 (UTC if no zone is given).")  # fmt: skip
 @click.option("--until", callback=_time, metavar="TIME", help="End before the first record of this time.")
-@click.option(
-    "--level",
-    type=click.IntRange(1, 22),
-    default=3,
-    show_default=True,
-    help="zstandard's level; 10 and more are slow and small.",
-)
+@_level_option
 @click.option("--resume", is_flag=True, help="Go on with an export into this file that was cut.")
 @bootstrap_option
 @client_config_option
@@ -114,12 +121,9 @@ def import_(
     """
     from pylog_spark.archive.restoring import RestoreOptions, restore
 
-    def say(line: str) -> None:
-        click.echo(f"{line}.", err=True)
-
     options = RestoreOptions(topic, dict(settings), replication_factor)
     with admin_of(bootstrap, client_config) as admin, _progress("imported") as report:
-        name, batches = restore(admin, file, options, say, report)
+        name, batches = restore(admin, file, options, _say, report)
     click.echo(f"Topic {name} is whole: {plural(batches, 'batch').replace('batchs', 'batches')} imported.")
 
 
@@ -136,6 +140,110 @@ def verify(file: str, as_json: bool) -> None:
         return
     _show(beginning, ending)
     click.echo(f"{file} is whole: {_summary(ending)}", err=True)
+
+
+@archive.command()
+@click.argument("topics", nargs=-1, required=True, metavar="TOPIC...")
+@click.option(
+    "--to",
+    "url",
+    required=True,
+    metavar="URL",
+    help="The archive: a folder, s3://BUCKET/PATH, gs://..., hdfs://...; made if there is none.",
+)
+@_level_option
+@click.option(
+    "--segment-bytes", type=click.IntRange(1 << 20), default=64 << 20, show_default=True, help="Bytes of an object."
+)
+@click.option("--least-bytes", type=click.IntRange(0), default=0, show_default=True,
+              help="Leave a partition with less new than so many bytes for later, so that objects do not become small.")  # fmt: skip
+@click.option("--every", type=click.FloatRange(0.1), metavar="SECONDS",
+              help="Copy again and again, with so long a pause, until SIGTERM or Ctrl-C; what fails then is said and tried again.")  # fmt: skip
+@bootstrap_option
+@client_config_option
+def copy(
+    topics: tuple[str, ...],
+    url: str,
+    level: int,
+    segment_bytes: int,
+    least_bytes: int,
+    every: float | None,
+    bootstrap: str,
+    client_config: list[tuple[str, str]],
+) -> None:
+    """Copy what is new of each TOPIC into the archive at URL, which Spark reads without brokers: format("pylog").load(URL).
+
+    Records of transactions that are open, and what comes behind them, follow another time: run it again and again. What was copied stays
+    in the archive when the topic removes it. Apache Kafka's topics can be copied, too; compacted ones cannot.
+    """
+    from pylog_spark.archive.store.copying import CopyOptions, copy_topic, open_archive
+
+    options = CopyOptions(level=level, segment_bytes=segment_bytes, least_bytes=least_bytes)
+    objects = open_archive(url, create=True)
+    with admin_of(bootstrap, client_config) as admin:
+
+        def segments(topic: str) -> Iterator[StoredSegment]:
+            return (each.segment for each in copy_topic(admin, objects, topic, options, _say))
+
+        for topic in topics:
+            click.echo(_copied(topic, list(segments(topic))))
+        if every is not None:
+            _copy_until_stopped(topics, segments, every)
+
+
+def _copy_until_stopped(
+    topics: Sequence[str], segments: Callable[[str], Iterator[StoredSegment]], every_s: float
+) -> None:
+    """Copy each topic after each pause, until a signal comes; between two segments it is looked for, too."""
+    from pylog_spark.cli.signals import StopSignal
+
+    with StopSignal() as stop:
+        while not stop.wait(every_s):
+            for topic in topics:
+                copied: list[StoredSegment] = []
+                try:
+                    for segment in segments(topic):
+                        copied.append(segment)
+                        if stop.wait(0):
+                            break
+                except (LogError, OSError) as error:
+                    _say(f"{topic}: {str(error).rstrip('.')}; this is tried again in {every_s:g} s")
+                if copied:
+                    click.echo(_copied(topic, copied))
+                if stop.wait(0):
+                    return
+
+
+def _copied(topic: str, segments: Sequence[StoredSegment]) -> str:
+    records, size = sum(each.records for each in segments), sum(each.size for each in segments)
+    return f"{topic}: {plural(records, 'record')} in {plural(len(segments), 'segment')} of {size} bytes."
+
+
+def _say(line: str) -> None:
+    click.echo(f"{line}.", err=True)
+
+
+@archive.command()
+@click.argument("url", metavar="URL")
+@click.option(
+    "--topic", "-t", "topics", multiple=True, metavar="TOPIC", help="Only of this topic. Repeatable.  [default: all]"
+)
+@click.option("--before", callback=_time, metavar="TIME",
+              help="Remove segments with older records only. Without it only what killed copies have left goes.")  # fmt: skip
+def prune(url: str, topics: tuple[str, ...], before: int | None) -> None:
+    """Remove what is old from the archive at URL, and what copies that were killed have left in it.
+
+    Each partition keeps its last segment. Who reads what is removed gets an error.
+    """
+    from pylog_spark.archive.store.copying import open_archive
+    from pylog_spark.archive.store.pruning import prune as pruned
+    from pylog_spark.archive.store.reading import ArchiveLog
+
+    found = ArchiveLog(url)
+    rows: list[tuple[object, ...]] = []
+    for topic in found.stored_topics(topics or None):
+        rows += map(tuple, pruned(open_archive(url), topic.topic, topic.topic_id, topic.partitions, before))
+    echo_table(["TOPIC", "PARTITION", "START", "SEGMENTS", "BYTES", "UNNAMED"], rows)
 
 
 def _show(beginning: Beginning, ending: Ending) -> None:

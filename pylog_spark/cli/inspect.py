@@ -1,4 +1,4 @@
-"""``pylog inspect``: what a data directory holds, read without its broker. Exit code 1 when --verify finds damage."""
+"""``pylog inspect``: what a data directory or an archive holds, read without brokers. Exit code 1 when --verify finds damage."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from pylog_spark.cli.common import echo_json, echo_table, json_option, plural
 from pylog_spark.client.errors import LogError, translated
 
 if TYPE_CHECKING:
-    from pylog_spark._native import LogDirectory
+    from pylog_spark.archive.store.opening import StoredLog
 
 _EPILOG = """\b
 Examples:
   pylog inspect ./data
   pylog inspect /var/lib/kafka --topic orders --verify
+  pylog inspect s3://logs/archive
 """
 
 
@@ -29,15 +30,15 @@ Examples:
               help="Read every record batch and look at its checksum. Exit code 1 when there is damage.")  # fmt: skip
 @json_option
 def inspect(directory: str, topics: tuple[str, ...], internal: bool, verify: bool, as_json: bool) -> None:
-    """Show the partitions in DIR, the data directory of a broker: pylog's or Apache Kafka's, in use or not.
+    """Show the partitions in DIR, the data directory of a broker, pylog's or Apache Kafka's, in use or not; or the URL or folder of an archive.
 
     Nothing is changed, and no broker is needed. END is where the log ends: behind it lies nothing, or what its broker would cut off when it
     starts. STABLE is how far readers of committed records get.
     """
-    from pylog_spark._native import LogDirectory
+    from pylog_spark.archive.store.opening import open_stored
 
     with translated():
-        found = LogDirectory(directory, "read_uncommitted", verify)
+        found = open_stored(directory, "read_uncommitted", verify)
         partitions = _partitions(found, directory, topics, internal=internal)
         rows = [_row(found, topic, partition, verify=verify) for topic, partition in partitions]
     notices = found.take_notices()
@@ -56,7 +57,7 @@ def inspect(directory: str, topics: tuple[str, ...], internal: bool, verify: boo
             raise click.exceptions.Exit(1)
 
 
-def _partitions(found: LogDirectory, directory: str, topics: Sequence[str], *, internal: bool) -> list[tuple[str, int]]:
+def _partitions(found: StoredLog, directory: str, topics: Sequence[str], *, internal: bool) -> list[tuple[str, int]]:
     """The partitions to show. Raises `LogError` for a topic that is not there."""
     described: list[dict[str, Any]] = found.describe_topics(list(topics) or None)
     for topic in described:
@@ -66,7 +67,7 @@ def _partitions(found: LogDirectory, directory: str, topics: Sequence[str], *, i
     return [(topic["name"], each["partition"]) for topic in shown for each in topic["partitions"]]
 
 
-def _row(found: LogDirectory, topic: str, partition: int, *, verify: bool) -> dict[str, Any]:
+def _row(found: StoredLog, topic: str, partition: int, *, verify: bool) -> dict[str, Any]:
     row = {"topic": topic, "partition": partition, **found.inspect(topic, partition)}
     order = ("topic", "partition", "log_start_offset", "last_stable_offset", "log_end_offset", "segments", "bytes")
     verified = found.verify(topic, partition) if verify else {}

@@ -36,8 +36,9 @@ _VERBS = {
     "mirror": "Keep topics of another cluster, Apache Kafka or pylog, in this one.",
     "produce": "Write lines of a file or of standard input into a topic.",
     "consume": "Print the records of a topic.",
-    "inspect": "Show and verify what is in a broker's data directory, without the broker.",
-    "archive": "Write a topic into a file, and make a topic of it again.",
+    "inspect": "Show and verify what is in a broker's data directory, or in an archive, without brokers.",
+    "archive": "Copy logs into an archive that Spark reads; write a topic into a file, and back.",
+    "cut": "Keep ranges of a topic in an archive under a name.",
     "audit": "Compare what producers say that they have written with what the log has.",
 }
 

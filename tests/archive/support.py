@@ -9,6 +9,8 @@ from pylog_spark.archive.exporting import ExportOptions, export
 from pylog_spark.archive.restoring import RestoreOptions, restore
 from pylog_spark.client import Admin
 
+#: The project.
+ROOT = Path(__file__).parent.parent.parent
 #: So small that each test has many segments.
 SEGMENT_BYTES = 4_000
 
@@ -31,15 +33,17 @@ def restored(
 
 def batches_of(path: Path, partition: int) -> bytes:
     """The batches of a partition in an archive, but for the leader epochs."""
+    found = ((segment_of(member.name), member.data) for member in members(str(path)))
+    return b"".join(without_epochs(data) for segment, data in found if segment is not None and segment[1] == partition)
+
+
+def without_epochs(records: bytes) -> bytes:
+    """Batches but for the leader epochs."""
     whole = bytearray()
-    for member in members(str(path)):
-        found = segment_of(member.name)
-        if found is not None and found[1] == partition:
-            records = member.data
-            while records:
-                size = 12 + int.from_bytes(records[8:12], "big")
-                whole += records[:12] + records[16:size]
-                records = records[size:]
+    while records:
+        size = 12 + int.from_bytes(records[8:12], "big")
+        whole += records[:12] + records[16:size]
+        records = records[size:]
     return bytes(whole)
 
 

@@ -14,10 +14,12 @@ from pathlib import Path
 import pytest
 
 from pylog_spark.archive.checking import verify
+from pylog_spark.archive.store.reading import ArchiveLog
 from pylog_spark.client import Admin, Producer
 from pylog_spark.testing import LocalBroker
-from tests.archive.support import batches_of, behind_the_end
+from tests.archive.support import batches_of, behind_the_end, without_epochs
 from tests.harness import runs
+from tests.harness.waiting import until
 from tests.mirror.support import ends, environment, raw_batches, write
 
 KILLS = runs.rounds("PYLOG_ARCHIVE_KILLS", 3, 60)
@@ -100,12 +102,61 @@ def test_what_cannot_be_done_is_one_sentence(broker: LocalBroker, tmp_path: Path
     assert os.listdir(tmp_path) == ["other"], "nothing is left behind"
 
 
+def test_copies_into_an_archive_that_are_killed_go_on(broker: LocalBroker, tmp_path: Path) -> None:
+    print(f"PYLOG_ARCHIVE_SEED={SEED}")
+    drawn = random.Random(SEED)
+    servers = broker.bootstrap_servers
+    behind = ends(servers, LARGE, 2)
+    wanted = [raw_batches(servers, LARGE, number, 0, end) for number, end in enumerate(behind)]
+    words = ["copy", LARGE, "--segment-bytes", "4000000", "--to"]
+    began = time.monotonic()
+    said, _ = pylog(broker, *words, tmp_path / "whole")
+    takes_s = time.monotonic() - began
+    assert said.startswith(f"{LARGE}: {_LARGE_BYTES // 10_000} records in ")
+    kills = 0
+    for turn in range(KILLS):
+        url = tmp_path / f"{turn}"
+        while killed(broker, drawn.uniform(0.2, 1) * takes_s, *words, url):
+            kills += 1
+        log = ArchiveLog(str(url))
+        for number, end in enumerate(behind):
+            assert without_epochs(b"".join(log.pieces(LARGE, number, 0, end))) == wanted[number]
+    assert kills >= KILLS
+
+
+def test_a_copy_that_goes_on_copies_what_comes_and_says_what_fails_until_it_is_stopped(
+    broker: LocalBroker, tmp_path: Path
+) -> None:
+    servers, url, log = broker.bootstrap_servers, tmp_path / "archive", tmp_path / "log"
+    with Admin(servers) as admin:
+        admin.create_topic("coming", 1)
+    words = [*COMMAND, "copy", "coming", "--to", str(url), "--every", "0.2"]
+    with log.open("w") as out, subprocess.Popen(words, env=_with(broker), stdout=out, stderr=out) as running:
+        try:
+            until(lambda: "coming: 0 records in 0 segments" in log.read_text(), log.read_text)
+            write(servers, "coming", ["one", "two"])
+            until(lambda: "coming: 2 records in 1 segment of" in log.read_text(), log.read_text)
+            with Admin(servers) as admin:
+                admin.alter_configs("topic", "coming", {"cleanup.policy": "compact"})
+            until(lambda: "is compacted" in log.read_text(), log.read_text)
+            assert "; this is tried again in 0.2 s.\n" in log.read_text()
+            with Admin(servers) as admin:
+                admin.alter_configs("topic", "coming", {"cleanup.policy": "delete"})
+            write(servers, "coming", ["three"])
+            until(lambda: "coming: 1 record in 1 segment of" in log.read_text(), log.read_text)
+            running.terminate()
+            assert running.wait(30) == 0, log.read_text()
+        finally:
+            running.kill()
+    assert ArchiveLog(str(url)).manifest("coming", 0).end == 3
+
+
 def test_exports_and_imports_that_are_killed_go_on(broker: LocalBroker, tmp_path: Path) -> None:
     print(f"PYLOG_ARCHIVE_SEED={SEED}")
     drawn = random.Random(SEED)
     servers = broker.bootstrap_servers
-    until = ends(servers, LARGE, 2)
-    wanted = [raw_batches(servers, LARGE, number, 0, end) for number, end in enumerate(until)]
+    behind = ends(servers, LARGE, 2)
+    wanted = [raw_batches(servers, LARGE, number, 0, end) for number, end in enumerate(behind)]
     began, whole = time.monotonic(), tmp_path / "whole"
     pylog(broker, "export", LARGE, "-o", whole)
     takes_s = time.monotonic() - began
@@ -120,9 +171,9 @@ def test_exports_and_imports_that_are_killed_go_on(broker: LocalBroker, tmp_path
         assert [batches_of(path, number) for number in range(2)] == wanted
         while killed(broker, drawn.uniform(0.2, 1) * takes_s, "import", path, "--topic", name):
             kills += 1
-        assert [raw_batches(servers, name, number, 0, end) for number, end in enumerate(until)] == wanted
+        assert [raw_batches(servers, name, number, 0, end) for number, end in enumerate(behind)] == wanted
         # The end of the copy may stand there twice, when that was killed.
-        assert all(found > end for found, end in zip(ends(servers, name, 2), until, strict=True))
+        assert all(found > end for found, end in zip(ends(servers, name, 2), behind, strict=True))
         path.unlink()
         with Admin(servers) as admin:
             admin.delete_topics([name])

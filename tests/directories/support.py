@@ -59,14 +59,14 @@ def consumed(servers: str, topic: str, partitions: int, isolation: str) -> list[
     return sorted(rows, key=lambda row: row[:2])
 
 
-def reader(path: Path, topic: str, **options: Any) -> Any:
+def reader(path: Path | str, topic: str, /, **options: Any) -> Any:
     """The batch reader that Spark's planner would make, of a topic or of what the option `assign` names."""
     given = {"path": str(path), "includeHeaders": "true", **({} if "assign" in options else {"subscribe": topic})}
     texts = {name: str(text) for name, text in options.items()}
     return PylogDataSource({**given, **texts}).reader(schema(*_COLUMNS))
 
 
-def stored(path: Path, topic: str, **options: Any) -> list[Row]:
+def stored(path: Path | str, topic: str, /, **options: Any) -> list[Row]:
     """What a read of the directory gives, by partition and offset."""
     rows = []
     for batch in batches(reader(path, topic, **options)):

@@ -83,7 +83,7 @@ def test_ranges_may_be_split_packed_and_limited(logs: Logs) -> None:
     [
         ({"path": "/nowhere/at/all"}, "/nowhere/at/all is no data directory of a broker: .*all machines that read"),
         ({"path": "/proc/self"}, "it has no folder <topic>-<partition> and no meta.properties"),
-        ({"path": "s3://bucket/logs"}, "must be a directory that all machines see as a local path"),
+        ({"path": "strange://bucket/logs"}, "strange://bucket/logs cannot be opened"),
         ({"path": "file://host/logs"}, "must be a directory that all machines see as a local path"),
         ({"path": " "}, "The option path must not be empty"),
         ({"path": "/tmp", "kafka.bootstrap.servers": "a:1"}, "path and kafka.bootstrap.servers exclude each other"),

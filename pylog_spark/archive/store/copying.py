@@ -1,0 +1,223 @@
+"""Copies the logs of topics into an archive: record batches as they are stored, up to the last stable offset, each once.
+
+What is read are the brokers' bytes, by Kafka's protocol, so the topic may be one of Apache Kafka. The archive's end is the position: nothing else is
+remembered, and a copy that was cut goes on there. Memory: one segment, and what is read back of it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from pylog_spark.archive.runs import Run
+from pylog_spark.archive.store.layout import (
+    ROOT,
+    TOPIC,
+    StoredTopic,
+    check_root,
+    decode_topic,
+    encode_topic,
+    root_document,
+    topic_folder,
+)
+from pylog_spark.archive.store.manifest import Aborted, ManifestError, StoredSegment
+from pylog_spark.archive.store.objects import Objects
+from pylog_spark.archive.store.segment import FRAME_BYTES, SegmentBuilder
+from pylog_spark.archive.store.writing import PartitionWriter, read_manifest
+from pylog_spark.client.admin import Admin
+from pylog_spark.client.errors import LogError, translated
+from pylog_spark.client.places import bounds_of
+from pylog_spark.mirror.topics import Topic, read_topics
+
+#: Bytes of a segment's object at which it is complete.
+SEGMENT_BYTES = 64 << 20
+_FETCH_BYTES = 8 << 20
+_COMMITTED = "read_committed"
+
+
+@dataclass(frozen=True, slots=True)
+class CopyOptions:
+    """How logs are copied.
+
+    Attributes
+    ----------
+    level : int
+        zstandard's, 1 to 22.
+    segment_bytes : int
+        Bytes of an object at which it is complete, beside one frame.
+    frame_bytes : int
+        Bytes of batches in a frame, beside one larger batch.
+    least_bytes : int
+        A partition with less to copy than so many bytes of batches waits for more.
+    is_cut : bool
+        Whether it is copied once, so that a compacted topic may be.
+    """
+
+    level: int = 3
+    segment_bytes: int = SEGMENT_BYTES
+    frame_bytes: int = FRAME_BYTES
+    least_bytes: int = 0
+    is_cut: bool = False
+
+
+class Copied(NamedTuple):
+    """A segment that is in the archive now."""
+
+    topic: str
+    partition: int
+    segment: StoredSegment
+
+
+def open_archive(url: str, *, create: bool = False) -> Objects:
+    """Give the objects of an archive; make it when there is none and `create`.
+
+    Raises
+    ------
+    LogError
+        INVALID_ARGUMENT: there is none, or it is of another version.
+    OSError
+        The file system cannot be read or written.
+    """
+    objects = Objects(url)
+    try:
+        check_root(objects.read(ROOT))
+    except FileNotFoundError:
+        if not create:
+            raise LogError("INVALID_ARGUMENT", f"{url} is no archive: it has no {ROOT}.") from None
+        objects.put(ROOT, root_document())
+    except ManifestError as error:
+        raise LogError("INVALID_ARGUMENT", f"{url} is no archive that can be used: {error}.") from None
+    return objects
+
+
+def copy_topic(
+    admin: Admin, objects: Objects, name: str, options: CopyOptions, say: Callable[[str], None]
+) -> Iterator[Copied]:
+    """Copy what is new of a topic; gives each segment when it is in the archive.
+
+    Raises
+    ------
+    LogError
+        The topic is not there or is compacted, another process copies it, or brokers do not answer.
+    OSError
+        The archive cannot be written. What was copied stays, and the same call goes on.
+    """
+    described = read_topics(admin, [admin.topic(name)])[name]
+    if "compact" in described.configs.get("cleanup.policy", "") and not options.is_cut:
+        sentence = f"Topic {name} is compacted: its records change places over time, so an archive cannot follow them. Use 'pylog cut create' or 'pylog archive export'."
+        raise LogError("INVALID_ARGUMENT", sentence)
+    _store_topic(admin, objects, described)
+    numbers = range(len(described.leaders))
+    bounds = bounds_of(admin, [(name, number) for number in numbers])
+    ends = {
+        each.partition: each.offset for each in admin.offsets([(name, number, -1) for number in numbers], _COMMITTED)
+    }
+    for number in numbers:
+        _, manifest = read_manifest(objects, name, described.topic_id, number)
+        if manifest.end >= ends[number]:
+            continue
+        with PartitionWriter(objects, name, described.topic_id, number) as writer:
+            copy = _PartitionCopy(admin, writer, options, bounds[name, number].start, ends[number], say)
+            for segment in copy.segments():
+                yield Copied(name, number, segment)
+
+
+def _store_topic(admin: Admin, objects: Objects, topic: Topic) -> None:
+    """Write down what the topic is, when that is new."""
+    path = f"{topic_folder(topic.name, topic.topic_id)}/{TOPIC}"
+    wanted = StoredTopic(
+        topic.name,
+        topic.topic_id,
+        admin.cluster().cluster_id or "",
+        len(topic.leaders),
+        dict(sorted(topic.configs.items())),
+        time.time_ns() // 1_000_000,
+    )
+    try:
+        known = decode_topic(objects.read(path))
+    except FileNotFoundError:
+        known = None
+    except ManifestError as error:
+        raise LogError("CORRUPT_ARCHIVE", f"{path} cannot be used: {error}.") from None
+    if known is not None:
+        wanted = replace(wanted, created_at_ms=known.created_at_ms)
+    if known != wanted:
+        objects.put(path, encode_topic(wanted))
+
+
+class _PartitionCopy:
+    def __init__(
+        self,
+        admin: Admin,
+        writer: PartitionWriter,
+        options: CopyOptions,
+        start: int,
+        end: int,
+        say: Callable[[str], None],
+    ) -> None:
+        self._admin, self._writer, self._options, self._end = admin, writer, options, end
+        manifest = writer.manifest
+        self._topic, self._topic_id, self._partition = manifest.topic, manifest.topic_id, manifest.partition
+        self._position = max(manifest.end, start)
+        if manifest.segments and manifest.end < start:
+            say(
+                f"partition {self._partition} of topic {self._topic}: the offsets {manifest.end} to {start - 1} were removed before they were archived"
+            )
+
+    def segments(self) -> Iterator[StoredSegment]:
+        while self._position < self._end:
+            built = self._build()
+            if built is None:
+                return
+            self._writer.add(*built)
+            self._position = self._writer.manifest.end
+            yield self._writer.manifest.segments[-1]
+
+    def _build(self) -> tuple[bytes, StoredSegment, dict[int, int]] | None:
+        """The next segment; None when there is too little for one."""
+        options = self._options
+        builder = SegmentBuilder(self._topic, self._topic_id, self._partition, options.level)
+        first = position = self._position
+        still_open, found = dict(self._writer.manifest.open), _Found()
+        while position < self._end and builder.size < options.segment_bytes:
+            data, position = self._admin.fetch_batches(
+                self._topic, self._partition, position, self._end, min(_FETCH_BYTES, options.segment_bytes)
+            )
+            runs, aborted, still_open, epochs = _survey(data, options.frame_bytes, still_open)
+            builder.add(data, runs)
+            found.add(runs, aborted, epochs)
+        if builder.bytes < options.least_bytes and position >= self._end:
+            return None
+        segment = StoredSegment(
+            "", first, position, 0, 0, builder.bytes, found.batches, found.records, found.max_timestamp,
+            tuple(found.aborted), tuple(found.epochs),
+        )  # fmt: skip
+        return builder.finish(), segment, still_open
+
+
+class _Found:
+    """What stands in the batches of a segment."""
+
+    def __init__(self) -> None:
+        self.batches, self.records, self.max_timestamp = 0, 0, -1
+        self.aborted: list[Aborted] = []
+        self.epochs: list[tuple[int, int]] = []
+
+    def add(self, runs: list[Run], aborted: list[Aborted], epochs: list[tuple[int, int]]) -> None:
+        self.batches += sum(run.batches for run in runs)
+        self.records += sum(run.records for run in runs)
+        self.max_timestamp = max([self.max_timestamp, *(run.max_timestamp for run in runs)])
+        self.aborted += aborted
+        self.epochs += [each for each in epochs if not self.epochs or each[0] != self.epochs[-1][0]]
+
+
+def _survey(
+    data: bytes, most: int, still_open: dict[int, int]
+) -> tuple[list[Run], list[Aborted], dict[int, int], list[tuple[int, int]]]:
+    from pylog_spark._native import survey_batches
+
+    with translated():
+        runs, aborted, after, epochs, _ = survey_batches(data, most, still_open)
+    return [Run(*run) for run in runs], aborted, after, epochs

@@ -1,0 +1,160 @@
+"""An archive in S3, and what it comes to when the store refuses, loses answers, or shows lists as they were before."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from pylog_spark.archive.store.copying import CopyOptions, copy_topic, open_archive
+from pylog_spark.archive.store.objects import Objects
+from pylog_spark.client import Admin
+from pylog_spark.client.errors import LogError
+from pylog_spark.errors import PylogError
+from pylog_spark.testing import LocalBroker
+from tests.archive.support import ROOT
+from tests.directories.support import LEVELS, Row, consumed, stored
+from tests.harness import runs
+from tests.mirror.support import write, write_in_transactions
+
+ROUNDS = runs.rounds("PYLOG_ARCHIVE_FAULTS", 4, 60)
+SEED = runs.seed("PYLOG_ARCHIVE_SEED")
+SMALL = CopyOptions(segment_bytes=4_000, frame_bytes=1_500)
+
+
+class Store:
+    """The server, with a bucket ``logs``."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self._ask("PUT", "logs")
+
+    def url(self, folder: str) -> str:
+        """The URL of a folder."""
+        return f"s3://logs/{folder}?scheme=http&region=us-east-1&endpoint_override=127.0.0.1%3A{self.port}"
+
+    def fail(self, rate: float, seed: int = 0) -> None:
+        """Fail in so many of the requests."""
+        self._ask("POST", f"_faults?rate={rate}&seed={seed}")
+
+    def _ask(self, method: str, path: str) -> None:
+        with urllib.request.urlopen(urllib.request.Request(f"http://127.0.0.1:{self.port}/{path}", method=method)):
+            pass
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[Store]:
+    """An S3 server; its credentials are in the environment."""
+    with pytest.MonkeyPatch.context() as patched:
+        for name, value in {"AWS_ACCESS_KEY_ID": "nobody", "AWS_SECRET_ACCESS_KEY": "secret"}.items():
+            patched.setenv(name, value)
+        words = [sys.executable, "-m", "tests.archive.s3_server"]
+        with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
+            assert server.stdout is not None
+            try:
+                yield Store(int(server.stdout.readline()))
+            finally:
+                server.kill()
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalBroker]:
+    """A broker with a topic ``events`` of two partitions, with transactions."""
+    with LocalBroker(tmp_path_factory.mktemp("source"), group_initial_rebalance_delay_ms=0) as running:
+        servers = running.bootstrap_servers
+        with Admin(servers) as admin:
+            admin.create_topic("events", 2)
+        write(servers, "events", (f"{number:0100}" for number in range(800)), batch_num_messages=10)
+        write_in_transactions(servers, "events", "some", 4)
+        yield running
+
+
+@pytest.fixture
+def admin(broker: LocalBroker) -> Iterator[Admin]:
+    """Of the broker."""
+    with Admin(broker.bootstrap_servers) as opened:
+        yield opened
+
+
+def rows(url: str, **options: Any) -> list[Row]:
+    """What a read of the archive gives."""
+    return stored("", "events", **{"isolationLevel": "read_committed", **options, "path": url})
+
+
+def copy(admin: Admin, url: str) -> int:
+    """Copy what is new; how many segments."""
+    return len(list(copy_topic(admin, open_archive(url, create=True), "events", SMALL, pytest.fail)))
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_an_archive_in_s3_gives_the_rows_that_a_client_saw(
+    store: Store, broker: LocalBroker, admin: Admin, level: str
+) -> None:
+    url = store.url(level)
+    assert copy(admin, url) > 2
+    assert copy(admin, url) == 0
+    assert rows(url, isolationLevel=level) == consumed(broker.bootstrap_servers, "events", 2, level)
+    with pytest.raises(LogError, match="is no archive"):
+        open_archive(store.url("nothing"))
+
+
+def test_whatever_the_store_does_nothing_is_missing_doubled_or_wrong(
+    store: Store, broker: LocalBroker, admin: Admin
+) -> None:
+    print(f"PYLOG_ARCHIVE_SEED={SEED}")
+    wanted = consumed(broker.bootstrap_servers, "events", 2, "read_committed")
+    whole = failed = 0
+    for turn in range(ROUNDS):
+        url = store.url(f"faults-{turn}")
+        store.fail(0.15, SEED + turn)
+        failed += sum(_fails(admin, url) for _ in range(6))
+        for _ in range(3):
+            with suppress(PylogError, OSError):
+                found = rows(url)
+                assert found == [row for row in wanted if row in set(found)], "what is read is right, and in order"
+                whole += found == wanted
+        store.fail(0)
+        copy(admin, url)
+        assert rows(url) == wanted, f"round {turn}"
+        named = {f"{each.name}" for each in _segments(url)}
+        assert named <= set(_objects(url))
+    print(f"{failed} copies failed")
+    assert whole > 0
+
+
+def _fails(admin: Admin, url: str) -> bool:
+    """Copy what is new; whether the store kept that from being done."""
+    try:
+        copy(admin, url)
+    except (OSError, LogError):
+        return True
+    return False
+
+
+def _segments(url: str) -> list[Any]:
+    from pylog_spark.archive.store.reading import ArchiveLog
+
+    log = ArchiveLog(url)
+    return [segment for number in range(2) for segment in log.manifest("events", number).segments]
+
+
+def _objects(url: str) -> list[str]:
+    objects = Objects(url)
+    (topic_id,) = objects.folders("topics/events")
+    return [name for number in range(2) for name in objects.files(f"topics/events/{topic_id}/{number}")]
+
+
+def test_credentials_in_a_url_are_refused_since_plans_and_logs_would_show_them() -> None:
+    with pytest.raises(LogError, match="has credentials in it") as refused:
+        open_archive("s3://key:hidden@logs/archive")
+    assert "hidden" not in refused.value.sentence
+
+
+def test_what_fsspec_opens_is_an_archive_too(broker: LocalBroker, admin: Admin) -> None:
+    assert copy(admin, "memory://archive") > 2
+    assert rows("memory://archive") == consumed(broker.bootstrap_servers, "events", 2, "read_committed")
