@@ -41,7 +41,7 @@ def _release(client: Mapping[str, str], partitions: Collection[tuple[str, int]])
 
 
 #: Options besides ``ending...`` that only a batch read has, in lower case.
-_OF_BATCH = frozenset({"limit", "pushdown", "path", "ignorecorruptbatches", "maxbytesperpartition"})
+_OF_BATCH = frozenset({"limit", "pushdown", "path", "cut", "ignorecorruptbatches", "maxbytesperpartition"})
 
 
 class PylogDataSource(DataSource):
@@ -153,6 +153,8 @@ class PylogDataSource(DataSource):
             BadTopic(options.task_client, options.bad_topic) if options.bad_topic is not None else None,
             options.path,
             options.skip_damaged,
+            options.archive,
+            options.cut,
         )
 
     def _write_plan(self, schema: StructType, *, streaming: bool) -> WritePlan:

@@ -18,9 +18,11 @@ def nonempty(text: str) -> str:
 
 
 def directory(text: str) -> str:
-    """A directory of this machine's file system, as an absolute path."""
+    """A directory of this machine's file system, as an absolute path; the URL of an archive as it is."""
     scheme, colon, rest = text.strip().partition(":")
     is_url = bool(colon) and re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]+", scheme) is not None
+    if is_url and scheme.lower() != "file" and rest.startswith("//"):
+        return text.strip()
     if is_url and (scheme.lower() != "file" or re.match(r"///|/(?!/)", rest) is None):
         raise ValueError(
             f"must be a directory that all machines see as a local path (file:/// or none before it), not {text!r}; mount or copy it"

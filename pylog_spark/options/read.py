@@ -41,6 +41,7 @@ RACK_VARIABLE = "env:"
 FILE_BYTES = 128 * 1024 * 1024
 #: Options that need a directory, and why.
 _ONLY_OF_FILES = {
+    "cut": "it names a part of an archive",
     "ignoreCorruptBatches": "brokers serve no damaged bytes",
     "maxBytesPerPartition": "brokers do not say how many bytes a range has; maxRecordsPerPartition and minPartitions split it",
 }
@@ -105,6 +106,8 @@ class ReadOptions:
     formats: Formats
     bad_topic: str | None
     path: str | None
+    archive: str | None
+    cut: str | None
     max_bytes: int | None
     skip_damaged: bool
 
@@ -166,6 +169,8 @@ def read_options(given: Mapping[str, str], scope: str) -> ReadOptions:
         formats=said,
         bad_topic=_bad_topic(values, subscription, said),
         path=path,
+        archive=values["archive"],
+        cut=values["cut"],
         max_bytes=(values["maxBytesPerPartition"] or FILE_BYTES) if path is not None else None,
         skip_damaged=bool(values["ignoreCorruptBatches"]),
     )
@@ -202,7 +207,9 @@ def _check_path(values: Mapping[str, Any], client: Mapping[str, str]) -> None:
                 raise PylogError("PYLOG_INVALID_OPTION", f"The option {name} needs the option path: {reason}.")
         return
     of_brokers = [f"kafka.{name}" for name in client if name != "isolation.level"]
-    of_brokers += [name for name in ("badRecordsTopic", "kafka.group.id", "clientRack") if values[name] is not None]
+    of_brokers += [
+        name for name in ("archive", "badRecordsTopic", "kafka.group.id", "clientRack") if values[name] is not None
+    ]
     if of_brokers:
         raise PylogError(
             "PYLOG_INVALID_OPTION",

@@ -303,7 +303,21 @@ OPTIONS: tuple[Option, ...] = (
         "directory",
         texts.directory,
         (BATCH,),
-        "A data directory of a broker, pylog's or Apache Kafka's, that is read without it ([directories](directories.md)); `load(directory)` means the same. No option for brokers may stand beside it. Without `subscribe`, `subscribePattern` and `assign` all topics in it are read but the brokers' internal ones. Every executor must see it under this path.",
+        "A data directory of a broker, pylog's or Apache Kafka's, that is read without it ([directories](directories.md)), or the folder or URL of an archive ([archives](archive.md#an-archive-that-grows)); `load(directory)` means the same. No option for brokers may stand beside it. Without `subscribe`, `subscribePattern` and `assign` all topics in it are read but the brokers' internal ones. Every executor must see it under this path.",
+    ),
+    Option(
+        "archive",
+        "directory",
+        texts.directory,
+        READ,
+        "An archive of the brokers' topics ([archives](archive.md#history-and-the-newest-records-in-one-read)): what they do not have any more is read there, as if they had it. A batch reads all that is archived there and asks brokers for the rest; a stream reads there what brokers do not have, and backlogs of a segment and more. Every executor must be able to open it.",
+    ),
+    Option(
+        "cut",
+        "name",
+        texts.nonempty,
+        (BATCH,),
+        "With `path`, of an archive: the cut that is read ([archives](archive.md#cuts)); its topic and its ranges are all that there is then.",
     ),
     Option(
         "maxBytesPerPartition",

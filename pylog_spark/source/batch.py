@@ -66,7 +66,7 @@ class PylogReader(DataSourceReader):
                     f"{end[partition]}, which lies before it; choose an earlier start or a later end.",
                 )
         ranges = [OffsetRange(partition, start[partition], end[partition]) for partition in assigned.offsets]
-        planner = TaskPlanner(options, log)
+        planner = TaskPlanner(options, log, is_batch=True)
         return planner.tasks(planner.parts(ranges, assigned.topic_ids, self._source.wanted), assigned.topic_ids)
 
     def _bound(self, log: Log, assigned: Position, limit: Limit, option: str) -> Offsets:

@@ -1,4 +1,4 @@
-"""What the driver asks the brokers, or a data directory: which partitions there are and where they begin and end.
+"""What the driver asks the brokers, a data directory or an archive: which partitions there are and where they begin and end.
 
 The connection is opened by the first request and belongs to the process; a pickled `Log` holds only its options. Each method makes
 one round of requests: `assigned` asks for metadata, and the client remembers the leaders; `bounds` and `latest` ask the leaders for
@@ -30,10 +30,12 @@ from pylog_spark.offsets.limits import (
     check_names,
 )
 from pylog_spark.offsets.position import Position
+from pylog_spark.offsets.ranges import OffsetRange
 from pylog_spark.offsets.visible import Taken, Wish
 from pylog_spark.options import ReadOptions
 from pylog_spark.results.decoding import all_decoded
 from pylog_spark.results.topics import TopicDescription
+from pylog_spark.source.joined import JoinedLog
 from pylog_spark.source.origin import Origin, warn
 from pylog_spark.spark.contact import first_contact, topic_error
 
@@ -77,7 +79,7 @@ class Log:
     ) -> None:
         self._options = options
         #: Where the log is.
-        self.origin = Origin(options.client, options.path, options.skip_damaged)
+        self.origin = Origin(options.client, options.path, options.skip_damaged, options.archive, options.cut)
         self._now_s = now_s
         self._sleep_s = sleep_s
         self._client: Asked | None = None
@@ -182,10 +184,17 @@ class Log:
         """Give each partition's first offset at or after a time, -1 where there is none."""
         return dict(self._ask([(each, timestamp_ms) for each in partitions]))
 
-    def segments(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, list[tuple[int, int]]]:
-        """Give of each file of the logs in a directory the first offset and its bytes. Brokers do not say it."""
+    def parted(self, ranges: Iterable[OffsetRange], *, all_of_it: bool) -> tuple[list[OffsetRange], list[OffsetRange]]:
+        """Part ranges in what is read from the archive of the brokers' topics and what is not, see `JoinedLog.parted`."""
         asked = self._connected()
-        assert isinstance(asked, native().LogDirectory)
+        if not isinstance(asked, JoinedLog):
+            return [], list(ranges)
+        return self._asked(lambda _: asked.parted(ranges, all_of_it=all_of_it))
+
+    def segments(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, list[tuple[int, int]]]:
+        """Give of each segment of the logs in a directory or an archive the first offset and its bytes. Brokers do not say it."""
+        asked = self._connected()
+        assert not isinstance(asked, native().Client)
         with translated():
             return {each: asked.segments(*each) for each in partitions}
 
@@ -257,7 +266,8 @@ class Log:
                 with translated():
                     asked = self._connected()
                     answer = question(asked)
-                if isinstance(asked, native().LogDirectory):
+                if self._options.path is not None or self._options.archive is not None:
+                    assert not isinstance(asked, native().Client)
                     warn(asked)
                 return answer
             except PylogError as error:

@@ -1,6 +1,6 @@
-"""Where the log of a query is: at brokers, or in a data directory that is read without them.
+"""Where the log of a query is: at brokers, or in a data directory or an archive that is read without them.
 
-Both are asked in the same way (topics, offsets, how far limits reach), and give records to the same native reader.
+All are asked in the same way (topics, offsets, how far limits reach), and give records to the same native reader.
 """
 
 from __future__ import annotations
@@ -10,13 +10,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pylog_spark.archive.store.opening import open_stored
 from pylog_spark.errors import native
+from pylog_spark.source.joined import JoinedLog
 
 if TYPE_CHECKING:
-    from pylog_spark._native import Client, LogDirectory
+    from pylog_spark._native import Client
+    from pylog_spark.archive.store.opening import StoredLog
+    from pylog_spark.archive.store.reading import ArchiveLog
 
     #: What questions go to.
-    Asked = Client | LogDirectory
+    Asked = Client | StoredLog | JoinedLog
 
 _log = logging.getLogger("pylog_spark")
 
@@ -30,34 +34,48 @@ class Origin:
     client : mapping of str to str
         Settings of the native client; of a directory only ``isolation.level``.
     path : str or None
-        The data directory; None at brokers.
+        The data directory, or the archive; None at brokers.
     skip_damaged : bool
-        Whether bytes of the directory that are no batches are left out, with a warning, instead of failing the read.
+        Whether bytes of it that are no batches are left out, with a warning, instead of failing the read.
+    archive : str or None
+        An archive of the brokers' topics.
+    cut : str or None
+        Of the archive at `path` the cut that is read.
     """
 
     client: Mapping[str, str]
     path: str | None = None
     skip_damaged: bool = False
+    archive: str | None = None
+    cut: str | None = None
 
     def open(self) -> Asked:
         """Give what answers questions; nothing is connected yet, a directory is looked at. The caller closes it.
 
         Raises
         ------
-        NativeError
-            The directory is none, or the settings are wrong.
+        NativeError, LogError
+            There is no directory or archive, or the settings are wrong.
         """
-        return native().Client(dict(self.client)) if self.path is None else self.directory(self.path)
+        if self.path is not None:
+            return self.stored(self.path)
+        client = native().Client(dict(self.client))
+        return client if self.archive is None else JoinedLog(client, self._opened(self.archive))
 
-    def directory(self, path: str) -> LogDirectory:
-        """Give the data directory at `path` as this query reads it."""
-        return native().LogDirectory(path, self.client.get("isolation.level", "read_uncommitted"), self.skip_damaged)
+    def _opened(self, url: str) -> ArchiveLog:
+        from pylog_spark.archive.store.reading import ArchiveLog
+
+        return ArchiveLog(url, self.client.get("isolation.level", "read_uncommitted"), self.skip_damaged)
+
+    def stored(self, path: str) -> StoredLog:
+        """Give the data directory or the archive at `path` as this query reads it. Raises as `open`."""
+        return open_stored(path, self.client.get("isolation.level", "read_uncommitted"), self.skip_damaged, self.cut)
 
     def __str__(self) -> str:
         return self.path or self.client["bootstrap.servers"]
 
 
-def warn(directory: LogDirectory) -> None:
-    """Say in the log of this process what was left out of a directory, and why logs of it end where they do."""
-    for line in directory.take_notices():
+def warn(stored: StoredLog | JoinedLog) -> None:
+    """Say in the log of this process what was left out of a directory or an archive, and why logs of it end where they do."""
+    for line in stored.take_notices():
         _log.warning("%s", line)

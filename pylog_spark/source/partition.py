@@ -10,10 +10,12 @@ import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import InputPartition
 
+from pylog_spark.archive.store.opening import of_reader, present
 from pylog_spark.columns import READ_COLUMNS, arrow_schema, read_batches
 from pylog_spark.errors import LOSS_KINDS, from_native, native, translated
 from pylog_spark.offsets.filters import RecordFilter
@@ -27,7 +29,8 @@ from pylog_spark.spark.worker import acknowledge, freeze_imports
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from pylog_spark._native import LogDirectory, RangeReader, TypedRead
+    from pylog_spark._native import RangeReader, TypedRead
+    from pylog_spark.archive.store.opening import StoredLog
     from pylog_spark.typed.columns import TypedColumns
 
 
@@ -47,11 +50,14 @@ class RangePartition(InputPartition):
     ----------
     ranges : iterable of (OffsetRange, str)
         Ranges, read in this order, with the ids of their topics.
+    archived : collection of int
+        The places of those that are read from the archive of the topics.
     """
 
-    def __init__(self, ranges: Iterable[PlannedRange]) -> None:
+    def __init__(self, ranges: Iterable[PlannedRange], archived: Iterable[int] = ()) -> None:
         super().__init__(None)
         self.ranges = tuple(ranges)
+        self.archived = frozenset(archived)
 
 
 @dataclass(frozen=True)
@@ -83,9 +89,13 @@ class RangeSource:
     bad : BadTopic or None
         Where its records go that do not parse.
     path : str or None
-        The data directory that is read; None asks brokers.
+        The data directory or the archive that is read; None asks brokers.
     skip_damaged : bool
-        Whether bytes of the directory that are no batches are left out, with a warning.
+        Whether bytes of the directory or the archive that are no batches are left out, with a warning.
+    archive : str or None
+        The archive of the brokers' topics, from which parts of tasks are read.
+    cut : str or None
+        Of the archive at `path` the cut that is read.
     """
 
     client: Mapping[str, str]
@@ -101,6 +111,8 @@ class RangeSource:
     bad: BadTopic | None = None
     path: str | None = None
     skip_damaged: bool = False
+    archive: str | None = None
+    cut: str | None = None
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take the values in a task, which then waits for the range that it is to read."""
@@ -122,27 +134,46 @@ class RangeSource:
             bad.finish()
 
     def _rows(self, partition: RangePartition, typed: TypedRead | None) -> Iterator[pa.RecordBatch]:
-        left, rows_left, absent = list(partition.ranges), self.limit, 0
+        rows_left = self.limit
+        for is_archived, places in groupby(range(len(partition.ranges)), partition.archived.__contains__):
+            ranges = [partition.ranges[place] for place in places]
+            for batch in self._rows_at(self.archive if is_archived else self.path, ranges, typed, rows_left):
+                rows_left = None if rows_left is None else rows_left - batch.num_rows
+                yield batch
+
+    def _rows_at(
+        self, location: str | None, ranges: Iterable[PlannedRange], typed: TypedRead | None, rows_left: int | None
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows of ranges that are at a directory or an archive, or at the brokers when `location` is None."""
+        left, absent = list(ranges), 0
+        origin = Origin(self.client, location, self.skip_damaged, cut=self.cut)
+        if not left:
+            return
         with translated():
-            directory = None if self.path is None else self._origin().directory(self.path)
+            stored = None if location is None else origin.stored(location)
+            left = [
+                (OffsetRange(offsets.partition, *part), topic_id)
+                for offsets, topic_id in left
+                for part in present(stored, *offsets.partition, offsets.start, offsets.end)
+            ]
         try:
             while left and rows_left != 0:
-                reader = self._open(left, rows_left, typed, directory)
+                reader = self._open(left, rows_left, typed, stored)
                 try:
                     for batch in self._batches(reader):
                         rows_left = None if rows_left is None else rows_left - batch.num_rows
                         yield batch
                     return
                 except _Lost as lost:
-                    left = self._after_loss(left[reader.range_index :], reader.next_offset, lost)
+                    left = self._after_loss(origin, left[reader.range_index :], reader.next_offset, lost)
                 except _UnknownWriters:
                     left = _not_read(left[reader.range_index :], reader.next_offset)
                     absent = self.look_up(typed, absent)
                 finally:
                     reader.stop()
                     self._log_way(reader)
-                    if directory is not None:
-                        warn(directory)
+                    if stored is not None:
+                        warn(stored)
         finally:
             log_left_out(typed)
 
@@ -182,12 +213,12 @@ class RangeSource:
         return [pa.RecordBatch.from_arrays(pa.record_batch(batch).columns, schema=schema) for batch in batches]
 
     def _open(
-        self, ranges: list[PlannedRange], limit: int | None, typed: TypedRead | None, directory: LogDirectory | None
+        self, ranges: list[PlannedRange], limit: int | None, typed: TypedRead | None, stored: StoredLog | None
     ) -> RangeReader:
         (first, topic_id), *others = ranges
         with translated():
             return native().RangeReader(
-                {} if directory else {**self.client, "client.rack": self._rack()},
+                {} if stored else {**self.client, "client.rack": self._rack()},
                 *first.partition,
                 first.start,
                 first.end,
@@ -199,12 +230,9 @@ class RangeSource:
                 local_reads=self.local_reads,
                 keep_connections=True,
                 typed=typed,
-                directory=directory,
+                **of_reader(stored),
                 **self.wanted.native(),
             )
-
-    def _origin(self) -> Origin:
-        return Origin(self.client, self.path, self.skip_damaged)
 
     def _log_way(self, reader: RangeReader) -> None:
         """Say in the log of this process by which way records came, where there is more than one."""
@@ -226,12 +254,14 @@ class RangeSource:
         freeze_imports()
         return read_batches(reader, self.arrow_schema(), _failure)
 
-    def _after_loss(self, left: list[PlannedRange], next_offset: int, lost: _Lost) -> list[PlannedRange]:
+    def _after_loss(
+        self, origin: Origin, left: list[PlannedRange], next_offset: int, lost: _Lost
+    ) -> list[PlannedRange]:
         """Give what is left to read after `lost` happened in the first range of `left`. Raises `PylogError` when loss is an error."""
         (offsets, topic_id), *others = _not_read(left, next_offset)
         span = (offsets.start, offsets.end)
         cause = (lost.kind, lost.message)
-        rest = after_loss(self._origin(), self.fail_on_data_loss, offsets.partition, span, topic_id, cause)
+        rest = after_loss(origin, self.fail_on_data_loss, offsets.partition, span, topic_id, cause)
         return [(OffsetRange(offsets.partition, *rest), topic_id), *others] if rest else others
 
 

@@ -63,7 +63,7 @@ class _Reader(DataSourceStreamReader):
         found = self._planner.ranges(start, end)
         topic_ids = {offsets.partition.topic: topic_id for offsets, topic_id in found}
         parts = self._tasks.parts([offsets for offsets, _ in found], topic_ids, self._source.wanted)
-        if self._handover.is_possible:
+        if self._handover.is_possible and not self._tasks.parted(parts)[0]:
             whole = self._tasks.whole(parts, topic_ids)
             rows = self._prefetcher.read(whole)
             if rows is not None:

@@ -15,7 +15,8 @@ from pylog_spark.offsets import TopicPartition
 from pylog_spark.offsets.filters import RecordFilter
 from pylog_spark.offsets.packing import Group, pack
 from pylog_spark.offsets.ranges import OffsetRange, by_bytes, in_words, plan
-from pylog_spark.source.partition import RangePartition
+from pylog_spark.options.read import FILE_BYTES
+from pylog_spark.source.partition import PlannedRange, RangePartition
 from pylog_spark.source.sizes import RecordSizes
 
 if TYPE_CHECKING:
@@ -35,12 +36,22 @@ class TaskPlanner:
         The options of the query.
     log : Log
         Asks the brokers about the query's partitions.
+    is_batch : bool
+        Whether all that an archive has is read there, and not only what brokers do not have any more or what is much.
     monotonic_s : callable
         The clock, in seconds, by which estimates of records' sizes expire.
     """
 
-    def __init__(self, options: ReadOptions, log: Log, monotonic_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        options: ReadOptions,
+        log: Log,
+        *,
+        is_batch: bool = False,
+        monotonic_s: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._options = options
+        self._is_batch = is_batch
         self._log = log
         self._sizes = RecordSizes(log, monotonic_s)
         #: Partitions, each with its topic's id, that are past the first wanted time and need not be asked for again.
@@ -54,13 +65,28 @@ class TaskPlanner:
 
     def tasks(self, parts: list[OffsetRange], topic_ids: Mapping[str, str]) -> list[RangePartition]:
         """Give the tasks that read `parts`."""
-        groups = self._groups(parts)
+        archived, rest = self.parted(parts)
+        if self._options.limit is not None and archived:
+            self.note("in one task", parts)
+            both = sorted([*archived, *rest])
+            return [RangePartition(self._named(both, topic_ids), (both.index(each) for each in archived))]
+        groups = self._groups(rest)
+        cold = [RangePartition(self._named([part], topic_ids), [0]) for part in self._by_bytes(archived, FILE_BYTES)]
+        if cold:
+            self.note(f"from the archive in {len(cold)} tasks", archived)
         self.note(f"in {len(groups)} tasks", (part for group in groups for part in group))
-        return [self.whole(group, topic_ids) for group in groups]
+        return [*cold, *(self.whole(group, topic_ids) for group in groups)]
+
+    def parted(self, parts: list[OffsetRange]) -> tuple[list[OffsetRange], list[OffsetRange]]:
+        """Part what is read in what comes from the archive of the topics and what does not."""
+        return ([], parts) if self._options.archive is None else self._log.parted(parts, all_of_it=self._is_batch)
 
     def whole(self, parts: Iterable[OffsetRange], topic_ids: Mapping[str, str]) -> RangePartition:
         """Give one task that reads all of `parts`."""
-        return RangePartition([(part, topic_ids.get(part.partition.topic, "")) for part in parts])
+        return RangePartition(self._named(parts, topic_ids))
+
+    def _named(self, parts: Iterable[OffsetRange], topic_ids: Mapping[str, str]) -> list[PlannedRange]:
+        return [(part, topic_ids.get(part.partition.topic, "")) for part in parts]
 
     def note(self, way: str, parts: Iterable[OffsetRange]) -> None:
         """Say in the log what is read in which way."""
@@ -73,12 +99,15 @@ class TaskPlanner:
             return [tuple(found)] if found else []
         planned = plan(found, options.min_partitions, options.max_records)
         if options.max_bytes is not None:
-            sizes = self._log.segments(part.partition for part in planned)
-            planned = [piece for part in planned for piece in by_bytes(part, sizes[part.partition], options.max_bytes)]
+            planned = self._by_bytes(planned, options.max_bytes)
         in_pieces = len({part.partition for part in found}) < len(found)
         if options.min_records is None and not in_pieces:
             return [(part,) for part in planned]
         return pack(planned, options.min_records, options.max_records, options.min_partitions, self._work(planned))
+
+    def _by_bytes(self, parts: list[OffsetRange], most: int) -> list[OffsetRange]:
+        sizes = self._log.segments({part.partition for part in parts}) if parts else {}
+        return [piece for part in parts for piece in by_bytes(part, sizes[part.partition], most)]
 
     def _work(self, planned: list[OffsetRange]) -> Callable[[OffsetRange], float] | None:
         """A function that says for how many offsets a range counts: each large record counts for several offsets."""

@@ -47,7 +47,7 @@ class Read:
         self._options = read_options({"bootstrap.servers": "b:1", "subscribe": "a", **texts}, scope)
         self.log = FakeLog(first or {})
         self.now_s = 0.0
-        self._planner = TaskPlanner(self._options, self.log, lambda: self.now_s)  # type: ignore[arg-type]
+        self._planner = TaskPlanner(self._options, self.log, monotonic_s=lambda: self.now_s)  # type: ignore[arg-type]
 
     def tasks(self, *ranges: OffsetRange, ids: dict[str, str] = IDS) -> list[list[tuple[TopicPartition, int, int]]]:
         planned = self._planner.tasks(self._planner.parts(ranges, ids, self._options.wanted), ids)
