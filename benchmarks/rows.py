@@ -5,7 +5,19 @@ Each row can run alone.
 
 from functools import partial
 
-from benchmarks import audit, clusters, cpu_of_rows, failover, frames, measures, secured, streams, tables, typed
+from benchmarks import (
+    archives,
+    audit,
+    clusters,
+    cpu_of_rows,
+    failover,
+    frames,
+    measures,
+    secured,
+    streams,
+    tables,
+    typed,
+)
 from benchmarks.coordination import commits, transactions
 from benchmarks.row import Row, at_most, part, ratio_at_least, ratio_at_most
 
@@ -114,6 +126,15 @@ _SPARK_ROWS = (
         partial(measures.spark_write, records=3_000_000, value_bytes=100, beside="ceiling")),
     Row("write-100b-drained", "  the same bytes to a process that drops them", "M rows/s", True, ratio_at_least(0.8, measures.DRAINED),
         partial(measures.spark_write, records=3_000_000, value_bytes=100, beside=measures.DRAINED)),
+)  # fmt: skip
+
+_ARCHIVE_ROWS = (
+    Row("archive-read-1kb", "Spark batch read of 1 kB from an archive", "M rows/s", True, ratio_at_least(3.0),
+        partial(archives.read, records=1_000_000)),
+    Row("archive-copy", "copy of 1 kB into an archive", "MiB/s", True, ratio_at_least(0.5, "ceiling"),
+        partial(archives.copy, records=1_000_000, figure="rate")),
+    Row("archive-copy-cpu", "  CPU of copy and broker, a GiB", "CPU s", False, ratio_at_most(2.0, "ceiling"),
+        partial(archives.copy, records=1_000_000, figure="cpu")),
 )  # fmt: skip
 
 _TYPED_ROWS = tuple(
@@ -246,6 +267,7 @@ ROWS: tuple[Row, ...] = (
     + _COMPRESSED_ROWS
     + _COORDINATION_ROWS
     + _SPARK_ROWS
+    + _ARCHIVE_ROWS
     + _TYPED_ROWS
     + _FRAME_ROWS
     + _AUDIT_ROWS
