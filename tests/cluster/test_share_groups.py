@@ -61,8 +61,17 @@ def topic(cluster: LocalCluster, new_topic: str) -> str:
         admin.create_topic(new_topic, PARTITIONS, 3)
     cluster.wait_in_sync(new_topic)
     assert {partition.leader for partition in cluster.describe_topic(new_topic)} == {1, 2, 3}
-    configure(cluster.brokers[0], new_topic, share_auto_offset_reset="earliest")
+    configure_everywhere(cluster, new_topic, share_auto_offset_reset="earliest")
     return new_topic
+
+
+def configure_everywhere(cluster: LocalCluster, group: str, **settings: object) -> None:
+    """Settings of a group, once all brokers know them: who begins to lead before begins by others."""
+    configure(cluster.brokers[0], group, **settings)
+    for broker in cluster.brokers:
+        for name, text in settings.items():
+            asked = partial(shown, broker, group, name.replace("_", "."))
+            until(lambda asked=asked, text=str(text): asked() == text, f"broker {broker.broker_id} knows it")
 
 
 def produce(cluster: LocalCluster, topic: str, count: int) -> None:
@@ -139,7 +148,7 @@ def test_members_of_librdkafka_divide_three_partitions_on_three_leaders_one_of_w
 ) -> None:
     produce(cluster, topic, 50)
     # What an answer had that a member lost with its connection is given out again only when its lock is over.
-    configure(cluster.brokers[0], topic, share_record_lock_duration_ms=5_000)
+    configure_everywhere(cluster, topic, share_record_lock_duration_ms=5_000)
     confirmed, unsure, done = Counter[tuple[int, int]](), set[tuple[int, int]](), threading.Event()
 
     def read() -> None:

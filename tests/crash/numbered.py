@@ -15,7 +15,7 @@ import json
 import time
 from dataclasses import dataclass, field
 
-from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from tests.harness.waiting import until
 
@@ -161,6 +161,16 @@ class NumberedRecords:
         )
         assert all(partition.sent == partition.acknowledged_ever for partition in self.idempotent)
 
+    def _end(self, consumer: Consumer, place: TopicPartition) -> int:
+        """Where a partition ends. Raises AssertionError that says what the broker says of the topic."""
+        try:
+            _, end = consumer.get_watermark_offsets(place, timeout=_DEADLINE_S)
+        except KafkaException as error:
+            topic = consumer.list_topics(place.topic, timeout=_DEADLINE_S).topics[place.topic]
+            partitions = {number: (each.leader, each.error) for number, each in topic.partitions.items()}
+            raise AssertionError(f"{place}: {error}; the topic is said to be {topic.error}, {partitions}") from error
+        return int(end)
+
     def check(self) -> None:
         """Read what is new in every partition and judge it. Raises AssertionError."""
         settings = {
@@ -174,7 +184,7 @@ class NumberedRecords:
         try:
             for partition in (*self.idempotent, *self.plain):
                 place = TopicPartition(partition.topic, partition.number, partition.next_offset)
-                _, end = consumer.get_watermark_offsets(place, timeout=_DEADLINE_S)
+                end = self._end(consumer, place)
                 messages: list[Message] = []
                 consumer.assign([place])
                 while len(messages) < end - place.offset:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, MapType, StringType, StructField, StructType
 
 from pylog_spark.typed.formats import CORRUPT
 from tests.harness import runs
@@ -88,7 +88,11 @@ def test_columns_are_those_of_from_json_whatever_the_records_say(spark: Any, mak
         assert damaged == theirs[CORRUPT].cast(pa.binary()).is_valid().to_pylist(), (columns.simpleString(), records)
         # Of a record that is no JSON Spark may have kept what its parser found besides; here it is null.
         broken = [is_damaged and not is_json(record) for is_damaged, record in zip(damaged, records, strict=True)]
-        whole = [not is_broken for is_broken in broken]
+        # A value that fails inside of an object leaves Spark's parser there: what follows in it is then taken for columns of those names.
+        flat = not any(isinstance(field.dataType, ArrayType | MapType | StructType) for field in columns)
+        whole = [
+            not is_damaged or (flat and not is_broken) for is_damaged, is_broken in zip(damaged, broken, strict=True)
+        ]
         for name in columns.names[:-1]:
             assert shown(ours[name].filter(whole)) == shown(theirs[name].filter(whole)), (
                 columns.simpleString(),
