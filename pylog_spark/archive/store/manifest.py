@@ -210,6 +210,8 @@ def decode(data: bytes) -> Manifest:
     for segment in segments:
         if segment.first < expected or segment.next <= segment.first:
             raise ManifestError(f"the segment at offset {segment.first} of a manifest is not where it belongs")
+        if "/" in segment.name:
+            raise ManifestError(f"the segment at offset {segment.first} of a manifest is in another folder")
         expected = segment.next
     return manifest
 
