@@ -51,6 +51,8 @@ class JoinedLog:
         self._looked_s = monotonic_s()
         #: Of each partition that was asked for the ends of what is read from the archive: where it starts and ends.
         self._held: dict[tuple[str, int], tuple[int, int]] = {}
+        #: Partitions whose gap was said.
+        self._said: set[tuple[str, int]] = set()
 
     def describe_topics(self, names: Sequence[str] | None) -> list[Any]:
         """Give what the brokers say."""
@@ -71,7 +73,9 @@ class JoinedLog:
         for place, wish in enumerate(ranges):
             start, end = self._held.get((wish[0], wish[1]), (0, 0))
             if start <= wish[2] < end:
-                (found[place],) = self._archive.advance([wish])
+                # What comes behind the archive is for the next batch.
+                topic, partition, first, last, *limits = wish
+                (found[place],) = self._archive.advance([(topic, partition, first, min(last, end), *limits)])
             else:
                 hot.append(place)
         answers = self._client.advance([ranges[place] for place in hot]) if hot else []
@@ -147,6 +151,9 @@ class JoinedLog:
             if manifest.end >= first and not manifest.missing(manifest.start, manifest.end):
                 self._held[topic, partition] = (manifest.start, manifest.end)
                 continue
+            if (topic, partition) in self._said:
+                continue
+            self._said.add((topic, partition))
             _log.warning(
                 "The archive %s has %s-%d up to offset %d, and the brokers from %d on: it is not read.",
                 self._archive.url, topic, partition, manifest.end, first,

@@ -115,6 +115,17 @@ def test_a_stream_begins_in_the_archive_and_goes_on_at_the_brokers(kept: tuple[T
     assert sorted(read(topic, checkpoint, archive=url).values) == sorted(wanted((0, 310, 405)))
 
 
+@pytest.mark.parametrize(("limit", "most"), [({"maxRecordsPerTrigger": 33}, 33), ({"maxBytesPerTrigger": "900b"}, 50)])
+def test_limits_of_a_trigger_hold_over_the_border(
+    kept: tuple[Topic, Path], limit: dict[str, object], most: int
+) -> None:
+    topic, url = kept
+    query = read(topic, archive=url, assign=f'{{"{topic.name}": [0]}}', **limit)
+    assert sorted(query.values) == sorted(wanted((0, 0, 300)))
+    assert len(query.sizes) > 6
+    assert max(query.sizes) <= most
+
+
 def test_the_end_of_a_log_is_read_from_brokers_although_it_is_archived(make_topic: Topics, tmp_path: Path) -> None:
     topic, url = make_topic(), tmp_path / "archive"
     put(topic, 0, 0, 40)
