@@ -17,7 +17,7 @@ from pylog_spark.archive.store.writing import PartitionWriter, read_manifest
 from pylog_spark.client.errors import LogError
 from tests.harness import runs
 
-SCHEDULES = runs.rounds("PYLOG_ARCHIVE_SCHEDULES", 60, 20_000)
+SCHEDULES = runs.rounds("PYLOG_ARCHIVE_SCHEDULES", 60, 4_000)
 SEED = runs.seed("PYLOG_ARCHIVE_SEED")
 WRITERS = 3
 SEGMENTS = 4
