@@ -8,7 +8,8 @@ from benchmarks.bench import PARTITIONS, Bench, Runs
 from benchmarks.load import create_topic, produce, texts
 from benchmarks.process import cpu_seconds
 from pylog_spark.archive.container import zstandard_module
-from pylog_spark.archive.store.copying import CopyOptions, copy_topic, open_archive
+from pylog_spark.archive.store.copying import CopyOptions, copy_topic
+from pylog_spark.archive.store.root import open_archive
 from pylog_spark.archive.store.segment import FRAME_BYTES
 from pylog_spark.client import Admin
 

@@ -18,8 +18,10 @@ from pylog_spark.cli.common import (
     echo_json,
     echo_table,
     json_option,
-    milliseconds,
     plural,
+    since_option,
+    time_option,
+    until_option,
 )
 from pylog_spark.client.errors import LogError
 
@@ -38,10 +40,6 @@ Examples:
 The file is a tar archive in zstandard: 'tar --zstd -xf FILE -C DIR' gives a data directory that
 format("pylog") and 'pylog inspect' read without a broker.
 """
-
-
-def _time(_ctx: click.Context, _parameter: click.Parameter, text: str | None) -> int | None:
-    return None if text is None else milliseconds(text)
 
 
 _level_option = click.option(
@@ -63,9 +61,8 @@ def archive() -> None:
 @click.option(
     "--output", "-o", required=True, type=click.Path(dir_okay=False), metavar="FILE", help="The file; it must be new."
 )
-@click.option("--since", callback=_time, metavar="TIME",
-              help="Begin with the first record of this time: ms since 1970, or 2026-01-31T12:00 (UTC if no zone is given).")  # fmt: skip
-@click.option("--until", callback=_time, metavar="TIME", help="End before the first record of this time.")
+@since_option
+@until_option
 @_level_option
 @click.option("--resume", is_flag=True, help="Go on with an export into this file that was cut.")
 @bootstrap_option
@@ -124,7 +121,7 @@ def import_(
     options = RestoreOptions(topic, dict(settings), replication_factor)
     with admin_of(bootstrap, client_config) as admin, _progress("imported") as report:
         name, batches = restore(admin, file, options, _say, report)
-    click.echo(f"Topic {name} is whole: {plural(batches, 'batch').replace('batchs', 'batches')} imported.")
+    click.echo(f"Topic {name} is whole: {plural(batches, 'batch', 'batches')} imported.")
 
 
 @archive.command()
@@ -176,7 +173,8 @@ def copy(
     Records of transactions that are open, and what comes behind them, follow another time: run it again and again. What was copied stays
     in the archive when the topic removes it. Apache Kafka's topics can be copied, too; compacted ones cannot.
     """
-    from pylog_spark.archive.store.copying import CopyOptions, copy_topic, open_archive
+    from pylog_spark.archive.store.copying import CopyOptions, copy_topic
+    from pylog_spark.archive.store.root import open_archive
 
     options = CopyOptions(level=level, segment_bytes=segment_bytes, least_bytes=least_bytes)
     objects = open_archive(url, create=True)
@@ -228,16 +226,15 @@ def _say(line: str) -> None:
 @click.option(
     "--topic", "-t", "topics", multiple=True, metavar="TOPIC", help="Only of this topic. Repeatable.  [default: all]"
 )
-@click.option("--before", callback=_time, metavar="TIME",
-              help="Remove segments with older records only. Without it only what killed copies have left goes.")  # fmt: skip
+@time_option("--before", "Remove segments with older records only. Without it only what killed copies have left goes.")
 def prune(url: str, topics: tuple[str, ...], before: int | None) -> None:
     """Remove what is old from the archive at URL, and what copies that were killed have left in it.
 
     Each partition keeps its last segment. Who reads what is removed gets an error.
     """
-    from pylog_spark.archive.store.copying import open_archive
     from pylog_spark.archive.store.pruning import prune as pruned
     from pylog_spark.archive.store.reading import ArchiveLog
+    from pylog_spark.archive.store.root import open_archive
 
     found = ArchiveLog(url)
     rows: list[tuple[object, ...]] = []
@@ -272,7 +269,7 @@ def _summary(ending: Ending) -> str:
 
 @contextmanager
 def _progress(done: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on a terminal; nothing elsewhere."""
+    """A bar on a terminal; nothing where there is none."""
     if not sys.stderr.isatty():
         yield lambda _done, _whole: None
         return

@@ -130,6 +130,22 @@ def milliseconds(text: str) -> int:
     return int(moment.replace(tzinfo=moment.tzinfo or timezone.utc).timestamp() * 1000)
 
 
+def _time(_ctx: click.Context, _parameter: click.Parameter, text: str | None) -> int | None:
+    return None if text is None else milliseconds(text)
+
+
+def time_option(name: str, meaning: str) -> Callable[[_Command], _Command]:
+    """An option for a time, such as ``--since``; the command gets milliseconds since 1970, or None."""
+    return click.option(name, callback=_time, metavar="TIME", help=meaning)
+
+
+#: The part of a topic by time that a command takes; it gets `since` and `until`.
+since_option = time_option(
+    "--since", "Begin with the first record of this time: ms since 1970, or 2026-01-31T12:00 (UTC if no zone is given)."
+)
+until_option = time_option("--until", "End before the first record of this time.")
+
+
 def duration_ms(text: str) -> int:
     """A duration such as ``10m`` or ``30s``, from one second to a year (a click type)."""
     from pylog_spark.offsets.texts import timeout
@@ -140,9 +156,9 @@ def duration_ms(text: str) -> int:
         raise click.BadParameter(f"It {error}.") from None
 
 
-def plural(count: int, noun: str) -> str:
-    """``1 group``, ``2 groups``."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+def plural(count: int, noun: str, several: str | None = None) -> str:
+    """``1 group``, ``2 groups``; `several` is the noun's plural where it takes more than an s."""
+    return f"{count} {noun}" if count == 1 else f"{count} {several or noun + 's'}"
 
 
 def named_values(_ctx: click.Context, parameter: click.Parameter, given: Sequence[str]) -> list[tuple[str, str]]:

@@ -14,7 +14,8 @@ from pylog_spark.cli.common import (
     echo_json,
     echo_table,
     json_option,
-    milliseconds,
+    since_option,
+    until_option,
 )
 
 if TYPE_CHECKING:
@@ -39,10 +40,6 @@ _archive_option = click.option(
 )
 
 
-def _time(_ctx: click.Context, _parameter: click.Parameter, text: str | None) -> int | None:
-    return None if text is None else milliseconds(text)
-
-
 @click.group(epilog=_EPILOG)
 def cut() -> None:
     """Keep ranges of a topic in an archive under a name, against all pruning, and read them bit for bit, years later.
@@ -55,9 +52,8 @@ def cut() -> None:
 @click.argument("name")
 @click.option("--topic", "-t", required=True, metavar="TOPIC", help="The topic.")
 @_archive_option
-@click.option("--since", callback=_time, metavar="TIME",
-              help="Begin with the first record of this time: ms since 1970, or 2026-01-31T12:00 (UTC if no zone is given).")  # fmt: skip
-@click.option("--until", callback=_time, metavar="TIME", help="End before the first record of this time.")
+@since_option
+@until_option
 @bootstrap_option
 @client_config_option
 def create(
@@ -73,10 +69,11 @@ def create(
 
     What is not in the archive yet is copied first. Of a compacted topic the cut has a copy of its own.
     """
-    from pylog_spark.archive.store.copying import CopyOptions, copy_topic, open_archive
+    from pylog_spark.archive.store.copying import CopyOptions, copy_topic
     from pylog_spark.archive.store.cuts import own_archive
     from pylog_spark.archive.store.cutting import create_cut
     from pylog_spark.archive.store.reading import ArchiveLog
+    from pylog_spark.archive.store.root import open_archive
 
     objects = open_archive(url, create=True)
     with admin_of(bootstrap, client_config) as admin:
@@ -114,8 +111,8 @@ def _range(log: ArchiveLog, topic: str, partition: int, since: int | None, until
 @json_option
 def list_(url: str, as_json: bool) -> None:
     """List the cuts of an archive."""
-    from pylog_spark.archive.store.copying import open_archive
     from pylog_spark.archive.store.cuts import all_cuts
+    from pylog_spark.archive.store.root import open_archive
 
     found = [*all_cuts(open_archive(url))]
     if as_json:
@@ -153,8 +150,8 @@ def delete(name: str, url: str) -> None:
 
 
 def _found(url: str, name: str) -> tuple[Objects, Cut]:
-    from pylog_spark.archive.store.copying import open_archive
     from pylog_spark.archive.store.cuts import read_cut
+    from pylog_spark.archive.store.root import open_archive
 
     objects = open_archive(url)
     return objects, read_cut(objects, name)

@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
-from pylog_spark.archive.store.copying import CopyOptions, copy_topic, open_archive
+from pylog_spark.archive.store.copying import CopyOptions, copy_topic
 from pylog_spark.archive.store.cuts import Cut, all_cuts, read_cut
 from pylog_spark.archive.store.cutting import create_cut, delete_cut, verify_cut
 from pylog_spark.archive.store.objects import Objects
 from pylog_spark.archive.store.pruning import Pruned, prune
 from pylog_spark.archive.store.reading import ArchiveLog
+from pylog_spark.archive.store.root import open_archive
 from pylog_spark.client import Admin
 from pylog_spark.client.errors import LogError
 from pylog_spark.errors import PylogError

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from pylog_spark.archive.store.copying import CopyOptions, copy_topic, open_archive
+from pylog_spark.archive.store.copying import CopyOptions, copy_topic
 from pylog_spark.archive.store.objects import Objects
+from pylog_spark.archive.store.root import open_archive
 from pylog_spark.client import Admin
 from pylog_spark.client.errors import LogError
 from pylog_spark.errors import PylogError

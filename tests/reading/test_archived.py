@@ -10,7 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pylog_spark.archive.store.copying import CopyOptions, copy_topic, open_archive
+from pylog_spark.archive.store.copying import CopyOptions, copy_topic
+from pylog_spark.archive.store.root import open_archive
 from pylog_spark.client import Admin
 from tests.harness import runs
 from tests.reading.streams import BOTH_WAYS, Checkpoint, Query, batch_reader, failure, read

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from pyspark.sql import functions as F  # noqa: N812 - as every user of Spark has it
 
-from pylog_spark.archive.store.copying import CopyOptions, copy_topic, open_archive
+from pylog_spark.archive.store.copying import CopyOptions, copy_topic
+from pylog_spark.archive.store.root import open_archive
 from pylog_spark.client import Admin, Producer
 from pylog_spark.testing import LocalBroker
 

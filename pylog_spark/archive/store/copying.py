@@ -13,13 +13,10 @@ from typing import NamedTuple
 
 from pylog_spark.archive.runs import Run
 from pylog_spark.archive.store.layout import (
-    ROOT,
     TOPIC,
     StoredTopic,
-    check_root,
     decode_topic,
     encode_topic,
-    root_document,
     topic_folder,
 )
 from pylog_spark.archive.store.manifest import Aborted, ManifestError, StoredSegment
@@ -68,28 +65,6 @@ class Copied(NamedTuple):
     topic: str
     partition: int
     segment: StoredSegment
-
-
-def open_archive(url: str, *, create: bool = False) -> Objects:
-    """Give the objects of an archive; make it when there is none and `create`.
-
-    Raises
-    ------
-    LogError
-        INVALID_ARGUMENT: there is none, or it is of another version.
-    OSError
-        The file system cannot be read or written.
-    """
-    objects = Objects(url)
-    try:
-        check_root(objects.read(ROOT))
-    except FileNotFoundError:
-        if not create:
-            raise LogError("INVALID_ARGUMENT", f"{url} is no archive: it has no {ROOT}.") from None
-        objects.put(ROOT, root_document())
-    except ManifestError as error:
-        raise LogError("INVALID_ARGUMENT", f"{url} is no archive that can be used: {error}.") from None
-    return objects
 
 
 def copy_topic(

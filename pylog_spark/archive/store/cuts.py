@@ -11,9 +11,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
-from pylog_spark.archive.store.layout import CUTS, ROOT, check_root, root_document
+from pylog_spark.archive.store.layout import CUTS
 from pylog_spark.archive.store.manifest import ManifestError, decoded
 from pylog_spark.archive.store.objects import Objects
+from pylog_spark.archive.store.root import open_root
 from pylog_spark.client.errors import LogError
 
 FORMAT = "pylog-cut"
@@ -108,13 +109,10 @@ def all_cuts(objects: Objects) -> Iterator[Cut]:
 def own_archive(objects: Objects, name: str, *, create: bool = False) -> Objects:
     """The archive in a cut of a compacted topic. Raises `LogError`, OSError."""
     found = objects.below(f"{CUTS}/{check_name(name)}")
-    if create:
-        found.put(ROOT, root_document())
     try:
-        check_root(found.read(ROOT))
-    except (FileNotFoundError, ManifestError):
+        return open_root(found, f"The cut {name!r}", create=create)
+    except LogError:
         raise LogError("CORRUPT_ARCHIVE", f"The batches of the cut {name!r} are not in the archive.") from None
-    return found
 
 
 def kept_from(cuts: Iterator[Cut], topic: str, topic_id: str, partition: int) -> int | None:

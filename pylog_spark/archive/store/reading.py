@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeVar
 
-from pylog_spark.archive.store.copying import open_archive
 from pylog_spark.archive.store.cuts import own_archive, read_cut
 from pylog_spark.archive.store.layout import (
     NO_ID,
@@ -24,6 +23,7 @@ from pylog_spark.archive.store.layout import (
 )
 from pylog_spark.archive.store.manifest import Aborted, Manifest, ManifestError, StoredSegment
 from pylog_spark.archive.store.objects import Objects
+from pylog_spark.archive.store.root import open_archive
 from pylog_spark.archive.store.segment import (
     TAIL_BYTES,
     Footer,
