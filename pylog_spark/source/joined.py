@@ -10,9 +10,8 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pylog_spark.offsets import TopicPartition
 from pylog_spark.offsets.limits import EARLIEST
 from pylog_spark.offsets.ranges import OffsetRange
 
@@ -29,6 +28,14 @@ _BELIEVED_S = 60.0
 Wanted = tuple[str, int, int]
 #: A topic, a partition, an offset, a timestamp.
 Found = tuple[str, int, int, int]
+
+
+class _Held(NamedTuple):
+    """Where the archive starts and ends, and the first offset that brokers have."""
+
+    start: int
+    end: int
+    first: int
 
 
 class JoinedLog:
@@ -49,8 +56,8 @@ class JoinedLog:
         self._archive = archive
         self._monotonic_s = monotonic_s
         self._looked_s = monotonic_s()
-        #: Of each partition that was asked for the ends of what is read from the archive: where it starts and ends.
-        self._held: dict[tuple[str, int], tuple[int, int]] = {}
+        #: The partitions that were asked for, and of which the archive is read.
+        self._held: dict[tuple[str, int], _Held] = {}
         #: Partitions whose gap was said.
         self._said: set[tuple[str, int]] = set()
 
@@ -71,11 +78,11 @@ class JoinedLog:
         found: dict[int, tuple[int, int, int]] = {}
         hot = []
         for place, wish in enumerate(ranges):
-            start, end = self._held.get((wish[0], wish[1]), (0, 0))
-            if start <= wish[2] < end:
+            held = self._held.get((wish[0], wish[1]))
+            if held is not None and held.start <= wish[2] < held.end:
                 # What comes behind the archive is for the next batch.
                 topic, partition, first, last, *limits = wish
-                (found[place],) = self._archive.advance([(topic, partition, first, min(last, end), *limits)])
+                (found[place],) = self._archive.advance([(topic, partition, first, min(last, held.end), *limits)])
             else:
                 hot.append(place)
         answers = self._client.advance([ranges[place] for place in hot]) if hot else []
@@ -95,13 +102,9 @@ class JoinedLog:
         """
         ranges = list(ranges)
         held = self._look({(part.partition.topic, part.partition.partition) for part in ranges})
-        first = {
-            TopicPartition(topic, partition): offset
-            for topic, partition, offset, _ in self._client.list_offsets([(*part.partition, EARLIEST) for part in ranges])
-        } if ranges else {}  # fmt: skip
         cold, hot = [], []
         for part in ranges:
-            end = self._cold_end(part, held, first[part.partition], all_of_it)
+            end = self._cold_end(part, held.get((part.partition.topic, part.partition.partition)), all_of_it)
             if end > part.start:
                 cold.append(part._replace(end=end))
             if end < part.end:
@@ -120,19 +123,17 @@ class JoinedLog:
         """Give what the archive has to say."""
         return self._archive.take_notices()
 
-    def _cold_end(
-        self, part: OffsetRange, held: Mapping[tuple[str, int], tuple[int, int]], first: int, all_of_it: bool
-    ) -> int:
-        start, end = held.get((part.partition.topic, part.partition.partition), (0, 0))
-        if not start <= part.start < end:
+    def _cold_end(self, part: OffsetRange, held: _Held | None, all_of_it: bool) -> int:
+        """Up to where a range is read from the archive."""
+        if held is None or not held.start <= part.start < held.end:
             return part.start
         if all_of_it:
-            return min(part.end, end)
+            return min(part.end, held.end)
         ends = [each.next for each in self._archive.manifest(*part.partition).covering(part.start, part.end)]
         whole = max((each for each in ends if each <= part.end), default=part.start)
-        return max(whole, min(first, part.end))
+        return max(whole, min(held.first, part.end))
 
-    def _look(self, partitions: set[tuple[str, int]]) -> dict[tuple[str, int], tuple[int, int]]:
+    def _look(self, partitions: set[tuple[str, int]]) -> dict[tuple[str, int], _Held]:
         """Where the archive starts and ends for those partitions that it has with the same id, up to where the brokers go on."""
         if not partitions:
             return {}
@@ -149,7 +150,7 @@ class JoinedLog:
             manifest = self._archive.manifest(topic, partition)
             self._held.pop((topic, partition), None)
             if manifest.end >= first and not manifest.missing(manifest.start, manifest.end):
-                self._held[topic, partition] = (manifest.start, manifest.end)
+                self._held[topic, partition] = _Held(manifest.start, manifest.end, first)
                 continue
             if (topic, partition) in self._said:
                 continue
@@ -168,11 +169,11 @@ class JoinedLog:
         self._archive.refresh()
         self._looked_s = self._monotonic_s()
 
-    def _older(self, wanted: Wanted, answer: Found, held: Mapping[tuple[str, int], tuple[int, int]]) -> Found:
+    def _older(self, wanted: Wanted, answer: Found, held: Mapping[tuple[str, int], _Held]) -> Found:
         topic, partition, mark = wanted
         if (topic, partition) not in held:
             return answer
-        start, end = held[topic, partition]
+        start, end, _ = held[topic, partition]
         if mark == EARLIEST:
             return (topic, partition, min(start, answer[2]) if end > start else answer[2], -1)
         if mark < 0:

@@ -63,14 +63,15 @@ class _Reader(DataSourceStreamReader):
         found = self._planner.ranges(start, end)
         topic_ids = {offsets.partition.topic: topic_id for offsets, topic_id in found}
         parts = self._tasks.parts([offsets for offsets, _ in found], topic_ids, self._source.wanted)
-        if self._handover.is_possible and not self._tasks.parted(parts)[0]:
+        archived, rest = self._tasks.parted(parts)
+        if self._handover.is_possible and not archived:
             whole = self._tasks.whole(parts, topic_ids)
             rows = self._prefetcher.read(whole)
             if rows is not None:
                 self._handover.offer(start, end, rows)
                 self._tasks.note("on the driver", parts)
                 return [whole]
-        return [*self._tasks.tasks(parts, topic_ids)]
+        return [*self._tasks.tasks_of(archived, rest, topic_ids)]
 
     def getCache(self, start: dict[str, Any], end: dict[str, Any]) -> Iterator[pa.RecordBatch] | None:  # noqa: N802 - Spark's name
         """Hand over the rows that `partitions` has read; see `prefetch`."""

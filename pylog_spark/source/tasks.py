@@ -65,10 +65,15 @@ class TaskPlanner:
 
     def tasks(self, parts: list[OffsetRange], topic_ids: Mapping[str, str]) -> list[RangePartition]:
         """Give the tasks that read `parts`."""
-        archived, rest = self.parted(parts)
+        return self.tasks_of(*self.parted(parts), topic_ids)
+
+    def tasks_of(
+        self, archived: list[OffsetRange], rest: list[OffsetRange], topic_ids: Mapping[str, str]
+    ) -> list[RangePartition]:
+        """Give the tasks that read what was `parted`."""
         if self._options.limit is not None and archived:
-            self.note("in one task", parts)
             both = sorted([*archived, *rest])
+            self.note("in one task", both)
             return [RangePartition(self._named(both, topic_ids), (both.index(each) for each in archived))]
         groups = self._groups(rest)
         cold = [RangePartition(self._named([part], topic_ids), [0]) for part in self._by_bytes(archived, FILE_BYTES)]
