@@ -3,6 +3,7 @@
 //! The kind is a Kafka error name or one of the constants of [`kind`]; `_native.pyi` promises the same words to Python.
 //! Whether an error is worth another attempt is decided where it is made, never from its text.
 
+use pylog_record::BatchError;
 use pylog_wire::ErrorCode;
 
 /// Kinds that are not Kafka's own error names.
@@ -64,6 +65,11 @@ impl ClientError {
     /// The caller's mistake.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::fatal(kind::INVALID_ARGUMENT, message)
+    }
+
+    /// A stored batch that cannot be used.
+    pub fn damaged(bad: &BatchError) -> Self {
+        Self::fatal(kind::CORRUPT_BATCH, format!("a batch is damaged: {bad}"))
     }
 
     /// A thread of `what` ended by a panic.

@@ -63,11 +63,11 @@ pub fn fetch(
     let brought = fetching::whole(partition, &found)?;
     let (mut size, mut next) = (0, None);
     for batch in batches(&brought.batches) {
-        let (header, bytes) = batch.map_err(|bad| damaged(&bad))?;
+        let (header, bytes) = batch.map_err(|bad| ClientError::damaged(&bad))?;
         if header.base_offset >= until {
             break;
         }
-        header.verify_crc(bytes).map_err(|bad| damaged(&bad))?;
+        header.verify_crc(bytes).map_err(|bad| ClientError::damaged(&bad))?;
         size += header.size();
         next = header.last_offset().checked_add(1);
     }
@@ -103,10 +103,6 @@ pub fn append(
             }
         }
     })
-}
-
-fn damaged(bad: &pylog_record::BatchError) -> ClientError {
-    ClientError::fatal(kind::CORRUPT_BATCH, format!("a batch is damaged: {bad}"))
 }
 
 fn request(partition: &TopicPartition, offset: i64, max_bytes: i32) -> FetchRequest {

@@ -72,7 +72,7 @@ impl Survey {
         if header.ends_mirror() {
             self.open.clear();
         } else if header.is_control() {
-            let ended = end_txn(&(*header, batch)).map_err(|bad| damaged(&bad))?;
+            let ended = end_txn(&(*header, batch)).map_err(|bad| ClientError::damaged(&bad))?;
             let first = ended.and_then(|_| self.open.remove(&header.producer_id));
             if let (Some(first), Some(Marker::Abort)) = (first, ended.map(|ended| ended.marker)) {
                 self.aborted.push((header.producer_id, first, header.last_offset()));
@@ -93,8 +93,8 @@ pub fn survey(bytes: &[u8], most: usize, open: BTreeMap<i64, i64>) -> Result<Sur
     let mut found = Survey { open, ..Survey::default() };
     let (mut begin, mut at, mut expected) = (0, 0, 0);
     for batch in batches(bytes) {
-        let (header, whole) = batch.map_err(|bad| damaged(&bad))?;
-        header.verify_crc(whole).map_err(|bad| damaged(&bad))?;
+        let (header, whole) = batch.map_err(|bad| ClientError::damaged(&bad))?;
+        header.verify_crc(whole).map_err(|bad| ClientError::damaged(&bad))?;
         let (first, last) = (header.base_offset, header.last_offset());
         let next = last.checked_add(1).filter(|_| first >= expected && last >= first);
         let next = next.ok_or_else(|| unordered(first))?;
@@ -122,7 +122,7 @@ pub fn survey(bytes: &[u8], most: usize, open: BTreeMap<i64, i64>) -> Result<Sur
 /// `CORRUPT_BATCH` for bytes that are no whole batch.
 pub fn first_at(bytes: &[u8], timestamp_ms: i64, from: i64) -> Result<Option<(i64, i64)>> {
     for batch in batches(bytes) {
-        let (header, whole) = batch.map_err(|bad| damaged(&bad))?;
+        let (header, whole) = batch.map_err(|bad| ClientError::damaged(&bad))?;
         if header.is_control() || header.max_timestamp < timestamp_ms || header.last_offset() < from {
             continue;
         }
@@ -131,10 +131,6 @@ pub fn first_at(bytes: &[u8], timestamp_ms: i64, from: i64) -> Result<Option<(i6
         }
     }
     Ok(None)
-}
-
-fn damaged(bad: &pylog_record::BatchError) -> ClientError {
-    ClientError::fatal(kind::CORRUPT_BATCH, format!("a batch is damaged: {bad}"))
 }
 
 fn unordered(first: i64) -> ClientError {
