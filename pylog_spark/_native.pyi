@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, Protocol, TypedDict, final
 
 __all__ = [
+    "BrokerArchives",
     "Client",
     "LogDirectory",
     "Mirror",
@@ -227,6 +228,61 @@ def log_loggers() -> list[tuple[str, str]]:
     """The loggers that native brokers have: (name, what it is about)."""
 
 @final
+class BrokerArchives:
+    """What a broker is told of its archive, and asks of it. Topics are named by their ids, as text. Any thread may use it.
+
+    A partition is one that this broker leads in `leader_epoch`; who leads it no longer gets None or False.
+    """
+
+    def partitions(self) -> list[tuple[str, str, int, int, int, int, int, tuple[int, int], bool]]:
+        """Give the partitions that are led here, of topics with `remote.storage.enable`.
+
+        Each as topic, its id, partition, leader epoch, first offset here, the offset up to which it may be copied, bytes that only the broker
+        has, (`retention.ms`, `retention.bytes`), whether `set_archived` was called in this epoch.
+        """
+
+    def read(
+        self, topic_id: str, partition: int, leader_epoch: int, offset: int, max_bytes: int
+    ) -> tuple[bytes, int] | None:
+        """Give whole batches from an offset on, of one segment and below the last stable offset, and the offset behind them."""
+
+    def epoch_end(self, topic_id: str, partition: int, epoch: int) -> tuple[int, int] | None:
+        """Give the largest leader epoch up to this one, and where it ends in the log; None when that is not known."""
+
+    def set_archived(
+        self,
+        topic_id: str,
+        partition: int,
+        leader_epoch: int,
+        start: int,
+        end: int,
+        epochs: Sequence[tuple[int, int]],
+    ) -> bool:
+        """The archive has the offsets [start, end): clients read them there, and retention may remove them here."""
+
+    def next_question(self, timeout_ms: int) -> tuple[int, str, str, str, int, int, int] | None:
+        """Wait for a client that wants something of the archive: a number, ``batches``, ``time`` or ``delete``, topic, its id, partition,
+        an offset or a time, and most bytes. None when there was none for so long."""
+
+    def answer_batches(self, number: int, batches: bytes, aborted: Sequence[tuple[int, int, int]]) -> None:
+        """Give batches, the one with the offset among them, and the aborted transactions among them (producer, first offset, marker)."""
+
+    def answer_offset(self, number: int, found: tuple[int, int] | None = None) -> None:
+        """Give the offset and timestamp of a record, or nothing; also when records are deleted."""
+
+    def refuse(self, number: int, kind: str) -> None:
+        """Refuse: OFFSET_OUT_OF_RANGE, NOT_LEADER_OR_FOLLOWER, POLICY_VIOLATION, else KAFKA_STORAGE_ERROR, with which clients try again."""
+
+    def wait(self, timeout_ms: int) -> bool:
+        """Wait until `set_archived` is missing for a partition, or a topic has changed; False when that takes longer."""
+
+    def wake(self) -> None:
+        """Let `wait` return."""
+
+    def close(self) -> None:
+        """Refuse all questions, now and later."""
+
+@final
 class NativeBroker:
     """The data path of one broker: log directory, listener, handlers. Decisions come from Python.
 
@@ -275,6 +331,9 @@ class NativeBroker:
 
     def answer_schema_question(self, question: int) -> None:
         """All schemas are known that there were when the question came: who waits for that goes on."""
+
+    def archives(self) -> BrokerArchives:
+        """What is said of the archive (`archive.url`)."""
 
     def set_cleaner_backoff(self, backoff_ms: int) -> None:
         """How long a thread that compacts waits when it found nothing to do (log.cleaner.backoff.ms)."""

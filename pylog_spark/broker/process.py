@@ -39,6 +39,7 @@ from pylog_spark.cluster.store.file import FileStore
 
 if TYPE_CHECKING:
     from pylog_spark._native import NativeBroker
+    from pylog_spark.archive.tiered.beside import ArchiveService, ArchiveSettings
     from pylog_spark.broker.clustered import ChangeQueue, Clustered
 
 log = logging.getLogger("pylog.broker")
@@ -87,6 +88,7 @@ class Broker:
         self.failure: str | None = None
         self._on_failure: Callable[[], None] = lambda: None
         keys = source_of(given)
+        archive = _archive_settings(given)
         store, known_id, changes = _open_store(self.data_dir, given)
         try:
             self.cluster_id = known_id or new_topic_id()
@@ -130,11 +132,21 @@ class Broker:
             store.close()
             raise BrokerError(_listen_sentence(error)) from error
         self._registry.broker = _shown(broker, self.data_dir, self.listeners)
+        self._archive = self._begin_archive(archive)
         self._thread = _control_thread(self._control_loop)
         self.start_seconds = time.perf_counter() - started
         if self._cluster is None:
             self._registry.warn_of_stray_logs(self.data_dir)
         atexit.register(self.close)
+
+    def _begin_archive(self, settings: "ArchiveSettings | None") -> "ArchiveService | None":
+        if settings is None:
+            return None
+        from pylog_spark.archive.tiered.beside import archive_of
+
+        archive = archive_of(settings, self._native, self._registry, self.cluster_id, lambda: self.is_controller)
+        archive.start()
+        return archive
 
     @property
     def bootstrap_servers(self) -> str:
@@ -240,6 +252,8 @@ class Broker:
             self._native.wake()
             self._thread.join(CLOSE_TIMEOUT_MS / 1000)
         self._jwks.close()
+        if self._archive is not None:
+            self._archive.close()
         failure: Exception | None = None
         try:
             self._native.close(CLOSE_TIMEOUT_MS)
@@ -424,6 +438,16 @@ def open_broker(data_dir: str | os.PathLike[str], settings: Iterable[tuple[str, 
     finally:
         # What the start brought to light is in the log when the broker serves, or does not start.
         native_log.flush()
+
+
+def _archive_settings(broker: BrokerConfig) -> "ArchiveSettings | None":
+    """The settings of the broker's archive; None when it has none. Raises `ConfigError`."""
+    if broker.text("archive.url") is None:
+        return None
+    # A broker without an archive loads neither the client nor anything of it.
+    from pylog_spark.archive.tiered.beside import archive_settings
+
+    return archive_settings(broker)
 
 
 def _native_settings(broker: BrokerConfig, cluster_id: str, listeners: Listeners) -> str:

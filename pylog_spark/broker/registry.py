@@ -217,6 +217,7 @@ class TopicRegistry:
             replication_factor=self.broker.number("default.replication.factor"),
             delete_enabled=bool(self.broker["delete.topic.enable"]),
             check_config=check_topic_config,
+            check_configs=lambda configs: check_archived(self.broker, configs),
             brokers=self.brokers,
             absent=frozenset(broker.id for broker in self.brokers) - self.liveness.active,
         )
@@ -538,6 +539,20 @@ def check_topic_config(name: str, text: str) -> str:
     """Give the text to store for a topic setting. Raises `ConfigError`."""
     setting = config.find(config.TOPIC, name)
     return show(setting.parse(text)) or ""
+
+
+def check_archived(broker: BrokerConfig, configs: Mapping[str, str]) -> None:
+    """Raise `ConfigError` when a topic with such settings is to be archived and cannot be."""
+    given = config.parse(config.TOPIC, configs.items())
+    if not given.get("remote.storage.enable"):
+        return
+    if broker.text("archive.url") is None:
+        raise ConfigError(
+            "remote.storage.enable=true is refused: the broker has no archive. Start all brokers with archive.url=URL."
+        )
+    if "compact" in (show(config.topic_value(broker, config.TOPIC["cleanup.policy"], given)) or ""):
+        sentence = "remote.storage.enable=true is refused: a compacted topic cannot be archived, because its records change places."
+        raise ConfigError(sentence)
 
 
 def topic_config_rules(broker: BrokerConfig) -> ConfigRules:

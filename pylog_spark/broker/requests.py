@@ -29,10 +29,11 @@ from pylog_spark.broker.registry import (
     CONFLICTS_MAX,
     TopicRegistry,
     broker_config_rules,
+    check_archived,
     log,
     topic_config_rules,
 )
-from pylog_spark.broker.setting import show
+from pylog_spark.broker.setting import ConfigError, show
 from pylog_spark.cluster import changes, topics
 from pylog_spark.cluster.changes import Change, ConfigRules
 from pylog_spark.cluster.election import reconfigured
@@ -433,6 +434,10 @@ def _alter(
         configs = decide(dict(topic.configs), resource, topic_config_rules(registry.broker))
         if isinstance(configs, Refusal):
             return configs
+        try:
+            check_archived(registry.broker, configs)
+        except ConfigError as error:
+            return Refusal(ErrorCode.INVALID_CONFIG, str(error))
         refused = topics.mirror_change(topic, configs)
         if refused is not None or validate_only:
             return refused

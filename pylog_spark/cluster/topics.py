@@ -40,6 +40,8 @@ class Rules:
     ----------
     check_config : callable
         Takes a topic setting's name and text, returns the text to store; raises ValueError with a sentence.
+    check_configs : callable
+        Takes the settings that a topic is given; raises ValueError with a sentence when they do not go together.
     brokers : sequence of BrokerInfo
         The brokers that may have replicas; only this broker when empty.
     absent : frozenset of int
@@ -51,6 +53,7 @@ class Rules:
     replication_factor: int
     delete_enabled: bool
     check_config: Callable[[str, str], str]
+    check_configs: Callable[[Mapping[str, str]], None] = lambda _configs: None
     brokers: Sequence[BrokerInfo] = ()
     absent: frozenset[int] = frozenset()
 
@@ -217,6 +220,10 @@ def _configs(given: Sequence[tuple[str, str | None]], rules: Rules) -> dict[str,
             configs[name] = rules.check_config(name, text)
         except ValueError as error:
             return Refusal(ErrorCode.INVALID_CONFIG, str(error))
+    try:
+        rules.check_configs(configs)
+    except ValueError as error:
+        return Refusal(ErrorCode.INVALID_CONFIG, str(error))
     return configs
 
 

@@ -1,5 +1,7 @@
 //! The names of the loggers, dotted and few: the target of each event. Python's loggers have the same names.
 
+/// What is copied to the archive and deleted there; reads of it that fail.
+pub const ARCHIVE: &str = "pylog.broker.archive";
 /// Who was denied what (Kafka's `kafka.authorizer.logger`).
 pub const AUTHORIZER: &str = "pylog.broker.authorizer";
 /// Start and stop, topics and settings, panics, the log itself.
@@ -18,7 +20,8 @@ pub const REQUEST: &str = "pylog.broker.request";
 pub const STORAGE: &str = "pylog.broker.storage";
 
 /// All loggers, each with what it is about.
-pub const ALL: [(&str, &str); 8] = [
+pub const ALL: [(&str, &str); 9] = [
+    (ARCHIVE, "What is copied to the archive and deleted there; reads of it that fail."),
     (AUTHORIZER, "Who was denied what, where an authorizer is configured."),
     (BROKER, "Start and stop, topics and settings, panics, the log itself."),
     (CLUSTER, "The other brokers, the controller and its decisions."),

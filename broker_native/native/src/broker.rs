@@ -14,6 +14,7 @@ use pyo3::types::PyDict;
 use serde::Serialize;
 use tokio::sync::oneshot;
 
+use super::archives::BrokerArchives;
 use super::error::Failure;
 use super::ffi::enter;
 use pylog_client::error::Owner;
@@ -249,6 +250,11 @@ impl NativeBroker {
         self.check()?;
         self.server.shared().schema_ids.answer(question);
         Ok(())
+    }
+
+    fn archives(&self) -> PyResult<BrokerArchives> {
+        self.check()?;
+        Ok(BrokerArchives::new(self.server.shared()))
     }
 
     fn set_cleaner_backoff(&self, backoff_ms: u64) -> PyResult<()> {

@@ -2,6 +2,7 @@
 //! file per Python class.
 //!
 //! Nothing here starts a thread, a runtime or a socket when it is loaded: Spark's Python daemon forks.
+pub mod archives;
 pub mod arrow;
 pub mod broker;
 pub mod client;
@@ -28,6 +29,7 @@ use pyo3::prelude::*;
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("NativeError", module.py().get_type::<error::NativeError>())?;
+    module.add_class::<archives::BrokerArchives>()?;
     module.add_class::<broker::NativeBroker>()?;
     module.add_class::<client::Client>()?;
     module.add_class::<directory::LogDirectory>()?;

@@ -11,7 +11,7 @@
 //! | [`coordinators`], [`share_groups`] | the shell of the machines for groups, share partitions and transactions; sessions, long polls and settings of share groups | `cluster`, `errors`, `io`, `settings`, `state`, `upkeep` |
 //! | [`upkeep`] | threads and tasks that run beside the requests | `cluster`, `decide`, `listeners`, `metrics`, `settings`, `shutdown`, `state` |
 //! | [`fetch_sessions`], [`quotas`] | what each consumer reads; how much of the broker each client may use | none |
-//! | [`state`] | topics and partitions; partitions that this broker leads, and those that it follows | `cluster`, `decide`, `settings` |
+//! | [`state`] | topics and partitions; partitions that this broker leads, and those that it follows; what the archive has of them | `cluster`, `decide`, `io`, `settings` |
 //! | [`cluster`], [`decide`] | the other brokers, and requests to them; questions to Python | `settings`, `shutdown` |
 //! | [`io`] | frames, answers, and the bounds of both | `metrics`, `shutdown` |
 //! | [`listeners`] | what a listener is | none |
@@ -20,11 +20,13 @@
 //! | [`security_state`] | who may log in | `security_document` |
 //! | [`settings`], [`metrics`], [`errors`], [`shutdown`] | settings; counters; error codes; stop | none |
 //! | [`request_times`] | how long requests take | `metrics` |
+//! | [`archiving`] | what Python needs to copy logs to the archive | `shared`, `state` |
 //! | [`partition_numbers`], [`group_numbers`] | for monitoring: offsets and sizes; what groups have committed | `shared`, `state` |
 //!
 //! # Life
 //! [`Server::open`] locks the data directory and starts nothing. [`Server::listen`] starts the runtime's threads.
 //! [`Server::close`] stops accepting, answers what is in flight, stops the threads, syncs and marks the data directory.
+pub mod archiving;
 pub mod authorization;
 pub mod call;
 pub mod cluster;
@@ -86,6 +88,7 @@ use crate::security_state::{Security, SecurityError};
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::shutdown::Shutdown;
+use crate::state::archives::Archives;
 use crate::state::producer_ids::ProducerIds;
 use crate::state::replication::Replication;
 use crate::state::schema_ids::SchemaIds;
@@ -200,6 +203,7 @@ impl Server {
             share_groups,
             peers,
             schema_ids: SchemaIds::default(),
+            archives: Archives::new(settings.remote_log_reader_max_pending_tasks),
             fetch_sessions: FetchSessions::new(settings.max_incremental_fetch_session_cache_slots),
             replica_sessions: FetchSessions::new(settings.max_incremental_fetch_session_cache_slots),
             budget: Budget::new(settings.queued_max_request_bytes),
@@ -263,11 +267,15 @@ impl Server {
         let node_id = self.shared.settings.node_id;
         let _applying = self.applying.lock();
         let ids: Vec<_> = specs.iter().map(|topic| topic.topic_id).collect();
+        let are_archived = specs.iter().any(|topic| topic.config.remote_storage_enable);
         following::let_go(&self.replicas, node_id, &specs);
         let applied = self.shared.topics.apply(&self.shared.logs, &self.shared.replication, specs, threads);
         let applied = applied.and(self.shared.logs.note_made());
         following::follow(&self.replicas, node_id, &self.shared.topics.now(), &ids);
         self.shared.coordinators.apply(&self.shared.topics.now());
+        if are_archived {
+            self.shared.archives.miss();
+        }
         Ok(applied?)
     }
 
@@ -446,6 +454,7 @@ impl Server {
         running.closed = true;
         self.replicas.close();
         self.shared.shutdown.give();
+        self.shared.archives.close();
         self.shared.coordinators.stop();
         self.shared.peers.stop();
         if let Some(mut serving) = running.serving.take() {

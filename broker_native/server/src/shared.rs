@@ -20,6 +20,7 @@ use crate::security_state::Security;
 use crate::settings::Settings;
 use crate::share_groups::ShareGroups;
 use crate::shutdown::Shutdown;
+use crate::state::archives::Archives;
 use crate::state::producer_ids::ProducerIds;
 use crate::state::replication::Replication;
 use crate::state::schema_ids::SchemaIds;
@@ -62,6 +63,8 @@ pub struct Shared {
     pub producer_ids: Arc<ProducerIds>,
     /// Schemas that records may name, where topics ask for that.
     pub schema_ids: SchemaIds,
+    /// What the archive has, and questions to it.
+    pub archives: Archives,
     /// What consumers read.
     pub fetch_sessions: FetchSessions,
     /// What followers read; consumers cannot push them out.

@@ -11,7 +11,7 @@
 //! | [`nearest`] | the known name that is nearest to an unknown one |
 //! | [`client`], [`client_security`], [`topic`], [`server`], [`listener`], [`groups`], [`share`], [`transactions`], [`sasl`] | settings that the native half reads, a struct each |
 //! | [`inter_broker`] | how a broker reaches the others |
-//! | [`cluster`], [`log_defaults`], [`internal_topics`] | settings of brokers that Python alone reads |
+//! | [`cluster`], [`archive`], [`log_defaults`], [`internal_topics`] | settings of brokers that Python alone reads |
 //! | [`tables`] | all settings, in one table each for clients, brokers, topics and groups |
 //!
 //! A default stands in a declaration and nowhere else. A struct is read from JSON under Kafka's names; a name that is unknown, missing
@@ -20,6 +20,7 @@
 //! Nothing here holds a lock, a file or a socket.
 mod declare;
 
+pub mod archive;
 pub mod client;
 pub mod client_security;
 pub mod cluster;

@@ -120,6 +120,17 @@ settings! {
         /// How long a broker waits for another broker's response to a request.
         "replica.socket.timeout.ms" INT replica_socket_timeout_ms: u64 = /* 30 s */ 30_000, at_least(1), high();
 
+        // Archives.
+        /// How long a fetch waits for old records from the archive. Then it is answered without records; the next one gets
+        /// what has been read meanwhile.
+        "remote.fetch.max.wait.ms" INT remote_fetch_max_wait_ms: u64 = 500, at_least(1);
+        /// How long a request for an offset by time, or to delete records, waits for the archive.
+        "remote.list.offsets.request.timeout.ms" LONG remote_list_offsets_request_timeout_ms: u64 = /* 30 s */ 30_000,
+            at_least(1);
+        /// Most requests that wait for the archive. One client address has at most half of them. A request beyond is refused,
+        /// and may be sent again.
+        "remote.log.reader.max.pending.tasks" INT remote_log_reader_max_pending_tasks: u32 = 100, at_least(2);
+
         // The cleaner.
         /// How long the cleaner waits when no log needed compaction, before it looks again.
         "log.cleaner.backoff.ms" LONG log_cleaner_backoff_ms: u64 = /* 15 s */ 15_000, at_least(0), dynamic();

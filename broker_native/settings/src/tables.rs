@@ -1,8 +1,8 @@
 //! All settings in tables: of clients, brokers, topics and groups. Each table is in the order of its names.
 use crate::setting::Row;
 use crate::{
-    client, client_security, cluster, groups, internal_topics, listener, log_defaults, sasl, server, share,
-    topic, transactions,
+    archive, client, client_security, cluster, groups, internal_topics, listener, log_defaults, sasl, server,
+    share, topic, transactions,
 };
 
 /// The settings of a client.
@@ -23,6 +23,7 @@ pub fn broker() -> Vec<Row> {
         share::Settings::rows(),
         transactions::Settings::rows(),
         cluster::rows(),
+        archive::rows(),
         log_defaults::rows(),
         internal_topics::rows(),
     ];

@@ -5,6 +5,9 @@ use crate::declare::settings;
 use crate::setting::{Valid, hours, minutes, same};
 use crate::typed::{Typed, words};
 
+/// The value of `local.retention.ms` and `local.retention.bytes` that stands for that of `retention.ms` and `retention.bytes`.
+const AS_RETENTION: i64 = -2;
+
 words! {
     /// When a record is acknowledged and visible, and what it then survives.
     pub enum Durability {
@@ -100,6 +103,16 @@ settings! {
         /// The replicas that leaders throttle, as PARTITION:BROKER,PARTITION:BROKER, or * for all. Empty: none. Leaders
         /// send them at most leader.replication.throttled.rate bytes a second.
         "leader.replication.throttled.replicas" LIST leader_replication_throttled_replicas: String = String::new();
+        /// Of a topic with remote.storage.enable, the broker's oldest segments are deleted while a partition is larger there
+        /// than this, once they are archived. -2: as retention.bytes. -1: no limit.
+        "local.retention.bytes" LONG local_retention_bytes: i64 = AS_RETENTION,
+            of_broker("log.local.retention.bytes"),
+            at_least(-2);
+        /// Of a topic with remote.storage.enable, segments whose newest record is older than this are deleted from the broker's
+        /// disk, once they are archived. -2: as retention.ms. -1: kept for ever.
+        "local.retention.ms" LONG local_retention_ms: i64 = AS_RETENTION,
+            of_broker("log.local.retention.ms"),
+            at_least(-2);
         /// Longest time that a record stays uncompacted, even when little of the log is new
         /// (min.cleanable.dirty.ratio).
         "max.compaction.lag.ms" LONG max_compaction_lag_ms: i64 = i64::MAX,
@@ -141,6 +154,10 @@ settings! {
             at_least(1);
         /// Whether the whole size of a new segment is reserved on disk when it is created.
         "preallocate" BOOLEAN preallocate: bool = false, of_broker("log.preallocate");
+        /// Whether brokers copy closed segments to the archive (archive.url), and delete them from their own disks only then:
+        /// local.retention.ms and local.retention.bytes say when. retention.ms and retention.bytes hold for the archive. Not for
+        /// compacted topics.
+        "remote.storage.enable" BOOLEAN remote_storage_enable: bool = false;
         /// A partition's oldest segments are deleted while it is larger than this. -1: no limit.
         "retention.bytes" LONG retention_bytes: i64 = -1, of_broker("log.retention.bytes"), at_least(-1);
         /// Segments whose newest record is older than this are deleted. -1: kept for ever.
@@ -176,6 +193,23 @@ settings! {
 }
 
 impl LogConfig {
+    /// How long a broker keeps segments in milliseconds, -1 for ever; and whether that is [`LogConfig::local_retention_ms`].
+    pub fn kept_ms(&self) -> (i64, bool) {
+        self.local(self.local_retention_ms, self.retention_ms)
+    }
+
+    /// How many bytes of segments a broker keeps, -1 for all; and whether that is [`LogConfig::local_retention_bytes`].
+    pub fn kept_bytes(&self) -> (i64, bool) {
+        self.local(self.local_retention_bytes, self.retention_bytes)
+    }
+
+    fn local(&self, own: i64, whole: i64) -> (i64, bool) {
+        match self.remote_storage_enable && own != AS_RETENTION {
+            true => (own, true),
+            false => (whole, false),
+        }
+    }
+
     /// When a segment is rolled by age: a compacted log must close its segments in time for `max_compaction_lag_ms`.
     pub fn max_segment_ms(&self) -> i64 {
         let lag_counts = self.cleanup_policy.compact && self.max_compaction_lag_ms > 0;

@@ -212,6 +212,10 @@ pub enum RetentionLimit {
     ForMs(i64),
     /// `retention.bytes`.
     Bytes(i64),
+    /// `local.retention.ms`.
+    LocalForMs(i64),
+    /// `local.retention.bytes`.
+    LocalBytes(i64),
 }
 
 /// What retention removed from a log at once.

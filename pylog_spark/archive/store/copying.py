@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 from pylog_spark.archive.runs import Run
@@ -26,11 +27,12 @@ from pylog_spark.archive.store.writing import PartitionWriter, read_manifest
 from pylog_spark.client.admin import Admin
 from pylog_spark.client.errors import LogError, translated
 from pylog_spark.client.places import bounds_of
-from pylog_spark.mirror.topics import Topic, read_topics
+from pylog_spark.mirror.topics import read_topics
 
 #: Bytes of a segment's object at which it is complete.
 SEGMENT_BYTES = 64 << 20
-_FETCH_BYTES = 8 << 20
+#: Most bytes of batches that are fetched at once.
+FETCH_BYTES = 8 << 20
 _COMMITTED = "read_committed"
 
 
@@ -83,7 +85,15 @@ def copy_topic(
     if "compact" in described.configs.get("cleanup.policy", "") and not options.is_cut:
         sentence = f"Topic {name} is compacted: its records change places over time, so an archive cannot follow them. Use 'pylog cut create' or 'pylog archive export'."
         raise LogError("INVALID_ARGUMENT", sentence)
-    _store_topic(admin, objects, described)
+    stored = StoredTopic(
+        name,
+        described.topic_id,
+        admin.cluster().cluster_id or "",
+        len(described.leaders),
+        dict(sorted(described.configs.items())),
+        time.time_ns() // 1_000_000,
+    )
+    store_topic(objects, stored)
     numbers = range(len(described.leaders))
     bounds = bounds_of(admin, [(name, number) for number in numbers])
     ends = {
@@ -94,22 +104,23 @@ def copy_topic(
         if manifest.end >= ends[number]:
             continue
         with PartitionWriter(objects, name, described.topic_id, number) as writer:
-            copy = _PartitionCopy(admin, writer, options, bounds[name, number].start, ends[number], say)
+            fetch = partial(_fetch, admin, name, number, ends[number])
+            copy = PartitionCopy(fetch, writer, options, bounds[name, number].start, ends[number], say)
             for segment in copy.segments():
                 yield Copied(name, number, segment)
 
 
-def _store_topic(admin: Admin, objects: Objects, topic: Topic) -> None:
-    """Write down what the topic is, when that is new."""
-    path = f"{topic_folder(topic.name, topic.topic_id)}/{TOPIC}"
-    wanted = StoredTopic(
-        topic.name,
-        topic.topic_id,
-        admin.cluster().cluster_id or "",
-        len(topic.leaders),
-        dict(sorted(topic.configs.items())),
-        time.time_ns() // 1_000_000,
-    )
+def store_topic(objects: Objects, wanted: StoredTopic) -> None:
+    """Write down what a topic is, when that is new; the time at which it was archived first stays.
+
+    Raises
+    ------
+    LogError
+        CORRUPT_ARCHIVE: what stands there makes no sense.
+    OSError
+        The file system cannot be read or written.
+    """
+    path = f"{topic_folder(wanted.topic, wanted.topic_id)}/{TOPIC}"
     try:
         known = decode_topic(objects.read(path))
     except FileNotFoundError:
@@ -122,17 +133,33 @@ def _store_topic(admin: Admin, objects: Objects, topic: Topic) -> None:
         objects.put(path, encode_topic(wanted))
 
 
-class _PartitionCopy:
+class PartitionCopy:
+    """Copies a partition into an archive from where that ends.
+
+    Parameters
+    ----------
+    fetch : callable
+        Gives batches from an offset on, at most so many bytes beside one batch, and the offset behind them.
+    writer : PartitionWriter
+        Of the partition; nobody else uses it meanwhile.
+    options : CopyOptions
+        How.
+    start, end : int
+        The offsets [start, end) that there are to copy.
+    say : callable
+        Is called with a sentence when records were removed before they were archived.
+    """
+
     def __init__(
         self,
-        admin: Admin,
+        fetch: Callable[[int, int], tuple[bytes, int]],
         writer: PartitionWriter,
         options: CopyOptions,
         start: int,
         end: int,
         say: Callable[[str], None],
     ) -> None:
-        self._admin, self._writer, self._options, self._end = admin, writer, options, end
+        self._fetch, self._writer, self._options, self._end = fetch, writer, options, end
         manifest = writer.manifest
         self._topic, self._topic_id, self._partition = manifest.topic, manifest.topic_id, manifest.partition
         self._position = max(manifest.end, start)
@@ -142,6 +169,7 @@ class _PartitionCopy:
             )
 
     def segments(self) -> Iterator[StoredSegment]:
+        """Copy; gives each segment when the manifest names it. Raises what `fetch` raises, `LogError`, OSError."""
         while self._position < self._end:
             built = self._build()
             if built is None:
@@ -157,9 +185,7 @@ class _PartitionCopy:
         first = position = self._position
         still_open, found = dict(self._writer.manifest.open), _Found()
         while position < self._end and builder.size < options.segment_bytes:
-            data, position = self._admin.fetch_batches(
-                self._topic, self._partition, position, self._end, min(_FETCH_BYTES, options.segment_bytes)
-            )
+            data, position = self._fetch(position, min(FETCH_BYTES, options.segment_bytes))
             runs, aborted, still_open, epochs = _survey(data, options.frame_bytes, still_open)
             builder.add(data, runs)
             found.add(runs, aborted, epochs)
@@ -170,6 +196,10 @@ class _PartitionCopy:
             tuple(found.aborted), tuple(found.epochs),
         )  # fmt: skip
         return builder.finish(), segment, still_open
+
+
+def _fetch(admin: Admin, topic: str, partition: int, end: int, position: int, most: int) -> tuple[bytes, int]:
+    return admin.fetch_batches(topic, partition, position, end, most)
 
 
 class _Found:

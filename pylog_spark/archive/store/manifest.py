@@ -152,7 +152,8 @@ class Manifest:
         """The same with a segment more. It may begin behind the end, when the records between were gone already; never before it."""
         if segment.first < self.end or segment.next <= segment.first:
             raise ManifestError(f"a segment [{segment.first}, {segment.next}) does not follow offset {self.end}")
-        start = self.start if self.segments else segment.first
+        # Where all that it had was deleted, the log begins with the new one.
+        start = self.start if self.start < self.end else segment.first
         return replace(self, start=start, segments=(*self.segments, segment), open=dict(still_open))
 
     def without_before(self, offset: int) -> Manifest:

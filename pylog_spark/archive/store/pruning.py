@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from pylog_spark.archive.store.cuts import all_cuts, kept_from
 from pylog_spark.archive.store.layout import partition_folder
+from pylog_spark.archive.store.manifest import Manifest
 from pylog_spark.archive.store.objects import Objects
 from pylog_spark.archive.store.writing import PartitionWriter
 
@@ -42,20 +43,33 @@ def prune(
         It cannot be read or written. What was removed stays so.
     """
     for partition in range(partitions):
-        folder = partition_folder(topic, topic_id, partition)
         with PartitionWriter(objects, topic, topic_id, partition) as writer:
             before = writer.manifest
             if before_ms is not None:
                 _remove(objects, writer, before_ms)
-            kept = {segment.name for segment in writer.manifest.segments}
-            gone = [segment for segment in before.segments if segment.name not in kept]
-            for segment in gone:
-                objects.delete(f"{folder}/{segment.name}")
+            gone = drop_objects(objects, writer, before)
             left = [path for path in writer.unnamed() if objects.age_s(path, time.time()) > grace_s]
             for path in left:
                 objects.delete(path)
-            size = sum(segment.size for segment in gone)
-            yield Pruned(topic, partition, writer.manifest.start, len(gone), size, len(left))
+            yield Pruned(topic, partition, writer.manifest.start, gone.segments, gone.bytes, len(left))
+
+
+class Dropped(NamedTuple):
+    """How many segments are gone, and bytes of their objects."""
+
+    segments: int
+    bytes: int
+
+
+def drop_objects(objects: Objects, writer: PartitionWriter, before: Manifest) -> Dropped:
+    """Remove the objects of segments that the manifest named before, and does not now. Raises OSError."""
+    after = writer.manifest
+    folder = partition_folder(after.topic, after.topic_id, after.partition)
+    kept = {segment.name for segment in after.segments}
+    gone = [segment for segment in before.segments if segment.name not in kept]
+    for segment in gone:
+        objects.delete(f"{folder}/{segment.name}")
+    return Dropped(len(gone), sum(segment.size for segment in gone))
 
 
 def _remove(objects: Objects, writer: PartitionWriter, before_ms: int) -> None:

@@ -258,15 +258,8 @@ class ArchiveLog:
 
     def _footer(self, path: str, segment: StoredSegment) -> Footer:
         if path not in self._footers:
-            tail = self._tail(path, segment.size, TAIL_BYTES)
-            if (size := footer_bytes(tail, path)) > len(tail):
-                tail = self._tail(path, segment.size, size)
-            self._footers[path] = read_footer(tail, path)
+            self._footers[path] = _stored(lambda: load_footer(self._objects, path, segment.size))
         return self._footers[path]
-
-    def _tail(self, path: str, size: int, wanted: int) -> bytes:
-        begin = max(0, size - wanted)
-        return _stored(lambda: self._objects.read_part(path, begin, size - begin))
 
     def _offset(self, topic: str, partition: int, time_ms: int) -> tuple[int, int]:
         start, end = self.bounds(topic, partition)
@@ -278,8 +271,6 @@ class ArchiveLog:
         return found if found is not None and found[0] < end else (-1, -1)
 
     def _first_at(self, manifest: Manifest, start: int, time_ms: int) -> tuple[int, int] | None:
-        from pylog_spark._native import first_record_at
-
         folder = partition_folder(manifest.topic, manifest.topic_id, manifest.partition)
         for segment in manifest.segments:
             if segment.max_timestamp < time_ms:
@@ -289,8 +280,7 @@ class ArchiveLog:
                 if frame.max_timestamp < time_ms or frame.next <= start:
                     continue
                 data = open_frame(self._read(_Part(path, (frame,))), frame, path)
-                with translated():
-                    found = first_record_at(data, time_ms, max(start, segment.first))
+                found = first_record(data, time_ms, max(start, segment.first))
                 if found is not None:
                     return found
         return None
@@ -336,6 +326,27 @@ class ArchiveLog:
             return decode_topic(_stored(lambda: self._objects.read(path))) if self._objects.exists(path) else None
         except ManifestError as error:
             raise LogError("CORRUPT_BATCH", f"{path} of the archive cannot be used: {error}.") from None
+
+
+def load_footer(objects: Objects, path: str, size: int) -> Footer:
+    """Read the footer of the object of a segment, which has `size` bytes. Raises `SegmentError`, OSError."""
+
+    def tail(wanted: int) -> bytes:
+        begin = max(0, size - wanted)
+        return objects.read_part(path, begin, size - begin)
+
+    found = tail(TAIL_BYTES)
+    if (wanted := footer_bytes(found, path)) > len(found):
+        found = tail(wanted)
+    return read_footer(found, path)
+
+
+def first_record(batches: bytes, time_ms: int, offset: int) -> tuple[int, int] | None:
+    """The first record of batches at `offset` or behind with this timestamp (ms) or a later one: its offset and timestamp. Raises `LogError`."""
+    from pylog_spark._native import first_record_at
+
+    with translated():
+        return first_record_at(batches, time_ms, offset)
 
 
 def _nothing_of(topic: str, partition: int, gap: tuple[int, int], manifest: Manifest) -> str:

@@ -29,6 +29,8 @@ from pylog_spark.client.errors import LogError
 
 #: How many manifests before the newest stay, for readers that have listed them a moment ago.
 _KEPT = 2
+#: Bytes of an object that are read back at once.
+_READ_BACK_BYTES = 8 << 20
 #: How often a manifest is looked for again, that was listed and is gone.
 _LOOKS = 5
 
@@ -122,10 +124,20 @@ class PartitionWriter:
         """
         name = f"{segment.first:020d}-{secrets.token_hex(4)}{SEGMENT_SUFFIX}"
         self._objects.put(f"{self._folder}/{name}", content)
-        if self._objects.read(f"{self._folder}/{name}") != content:
+        if not self._is_stored(f"{self._folder}/{name}", content):
             raise LogError("CORRUPT_ARCHIVE", f"{self._folder}/{name} is not what was written: look at the storage.")
         named = replace(segment, name=name, size=len(content), checksum=zlib.crc32(content))
         self.change(self.manifest.with_segment(named, still_open))
+
+    def _is_stored(self, path: str, content: bytes) -> bool:
+        """Whether what is read back is `content`, part by part, so that it is not in memory twice."""
+        parts = range(0, len(content), _READ_BACK_BYTES)
+        view = memoryview(content)
+        same = all(
+            self._objects.read_part(path, begin, _READ_BACK_BYTES) == view[begin : begin + _READ_BACK_BYTES]
+            for begin in parts
+        )
+        return same and not self._objects.read_part(path, len(content), 1)
 
     def change(self, manifest: Manifest) -> None:
         """Let the partition be what a manifest says. Raises `LogError` (FENCED), OSError; then it may be so or not."""

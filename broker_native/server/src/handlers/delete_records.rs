@@ -4,16 +4,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 use super::common::lookup::led;
 use crate::authorization::table::DELETE_RECORDS_TOPIC;
 use crate::call::{Call, Outcome, guarded_now};
 use crate::errors::of_storage;
+use crate::state::archives::{Place, Wanted};
 use crate::state::replication::leader_state::LeaderState;
 use crate::state::replication::proposals::Proposer;
 use crate::state::topics::Topic;
 use crate::state::watch::Watch;
+use pylog_storage::PartitionLog;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::delete_records::{
     DeleteRecordsPartition, DeleteRecordsPartitionResult, DeleteRecordsTopicResult,
@@ -82,8 +85,25 @@ fn delete(
         // What is compacted only may not be cut off: a key's last value could be in it.
         return Err(ErrorCode::PolicyViolation);
     }
-    let start = log.delete_records_before(asked.offset).map_err(|error| of_storage(&error))?;
+    let mut start = log.delete_records_before(asked.offset).map_err(|error| of_storage(&error))?;
+    if log.config().remote_storage_enable {
+        let before = if asked.offset < 0 { start } else { asked.offset };
+        delete_archived(call, log, asked.partition_index, before)?;
+        let topic = topic.ok_or(ErrorCode::UnknownTopicOrPartition)?;
+        start = call.shared.archives.start(topic, partition, log).unwrap_or(start);
+    }
     Ok((start, partition.leader_state.clone()))
+}
+
+/// Lets nothing before an offset be read from the archive. Called by a thread for slow requests.
+fn delete_archived(call: &Call, log: &PartitionLog, partition: i32, before: i64) -> Result<(), ErrorCode> {
+    let at = Place { topic: log.topic_partition().topic.to_string(), topic_id: log.topic_id(), partition };
+    let timeout = Duration::from_millis(call.shared.settings.remote_list_offsets_request_timeout_ms);
+    let asked = call.shared.archives.ask(call.peer.ip(), at, Wanted::Delete(before), timeout);
+    match Handle::current().block_on(asked)? {
+        Some(_) => Ok(()),
+        None => Err(ErrorCode::RequestTimedOut),
+    }
 }
 
 /// Answers when the logs of all live replicas begin where they should, or when the request's timeout is over.

@@ -5,12 +5,17 @@
 //! KIP-1005, KIP-1023); 10 has a timeout for those (KIP-1075).
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
 
 use super::common::lookup::{is_replica, led};
 use crate::authorization::table::{LIST_OFFSETS_REPLICA, LIST_OFFSETS_TOPIC};
 use crate::call::{Call, Outcome, Reply, guarded_now};
 use crate::errors::of_storage;
+use crate::state::archives::{Answered, Archived, Place, Wanted};
 use crate::state::topics::{Partition, Topic};
+use pylog_storage::PartitionLog;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::list_offsets::{
     self as asks, ListOffsetsPartitionResponse, ListOffsetsTopicResponse,
@@ -83,6 +88,7 @@ fn find(
         return Err(ErrorCode::UnsupportedVersion);
     }
     let (partition, log) = led(&call.shared, topic, asked.partition_index, asked.current_leader_epoch)?;
+    let topic = topic.ok_or(ErrorCode::UnknownTopicOrPartition)?;
     let offsets = log.offsets();
     let end = match request.isolation_level {
         _ if by_replica => offsets.log_end_offset,
@@ -102,11 +108,31 @@ fn find(
     let failed = |error| of_storage(&error);
     match asked.timestamp {
         asks::LATEST => known.map(|()| (end, NONE, epoch)),
-        asks::EARLIEST | asks::EARLIEST_LOCAL => Ok((offsets.log_start_offset, NONE, epoch)),
+        asks::EARLIEST_LOCAL => Ok((offsets.log_start_offset, NONE, epoch)),
+        asks::EARLIEST if by_replica => Ok((offsets.log_start_offset, NONE, epoch)),
+        asks::EARLIEST => {
+            let start = call.shared.archives.start(topic, partition, log).map_err(|_| not_yet(call.version));
+            Ok((start?, NONE, epoch))
+        }
         asks::MAX_TIMESTAMP => visible(log.max_timestamp_offset().map_err(failed)?),
         // Nothing is in tiered storage, nor will be.
-        asks::LATEST_TIERED | asks::EARLIEST_PENDING_UPLOAD => Ok((NONE, NONE, -1)),
-        timestamp_ms => visible(log.offset_for_timestamp(timestamp_ms).map_err(failed)?),
+        asks::LATEST_TIERED | asks::EARLIEST_PENDING_UPLOAD if !log.config().remote_storage_enable => {
+            Ok((NONE, NONE, -1))
+        }
+        asks::LATEST_TIERED => match known_archive(call, topic, partition)? {
+            archived if archived.start < archived.end => Ok((archived.end - 1, NONE, epoch)),
+            _ => Ok((NONE, NONE, -1)),
+        },
+        asks::EARLIEST_PENDING_UPLOAD => {
+            let archived = known_archive(call, topic, partition)?;
+            Ok((archived.end.max(offsets.log_start_offset), NONE, epoch))
+        }
+        timestamp_ms => {
+            if let Some((offset, timestamp)) = find_archived(call, topic, partition, log, timestamp_ms)? {
+                return Ok((offset, timestamp, epoch));
+            }
+            visible(log.offset_for_timestamp(timestamp_ms).map_err(failed)?)
+        }
     }
 }
 
@@ -117,10 +143,50 @@ fn is_end_known(partition: &Partition, high_watermark: i64, version: i16) -> Res
         .leader_state
         .as_ref()
         .is_some_and(|leader_state| leader_state.epoch_start() > high_watermark);
-    match (is_behind, version >= NOT_AVAILABLE_FROM) {
-        (false, _) => Ok(()),
-        (true, true) => Err(ErrorCode::OffsetNotAvailable),
-        (true, false) => Err(ErrorCode::LeaderNotAvailable),
+    if is_behind { Err(not_yet(version)) } else { Ok(()) }
+}
+
+/// The error for what will be known soon.
+fn not_yet(version: i16) -> ErrorCode {
+    match version >= NOT_AVAILABLE_FROM {
+        true => ErrorCode::OffsetNotAvailable,
+        false => ErrorCode::LeaderNotAvailable,
+    }
+}
+
+/// What the archive has of a partition that is archived.
+fn known_archive(call: &Call, topic: &Topic, partition: &Partition) -> Result<Arc<Archived>, ErrorCode> {
+    let (archives, spec) = (&call.shared.archives, &partition.spec);
+    archives.of(topic.id, spec.partition, spec.leader_epoch).ok_or_else(|| {
+        archives.miss();
+        not_yet(call.version)
+    })
+}
+
+/// The first record at this time or later, where only the archive has it. Called by a thread for slow requests.
+fn find_archived(
+    call: &Call,
+    topic: &Topic,
+    partition: &Partition,
+    log: &PartitionLog,
+    timestamp_ms: i64,
+) -> Result<Option<(i64, i64)>, ErrorCode> {
+    if !log.config().remote_storage_enable {
+        return Ok(None);
+    }
+    let archived = known_archive(call, topic, partition)?;
+    let here = log.offsets().log_start_offset;
+    if archived.start >= archived.end.min(here) {
+        return Ok(None);
+    }
+    let partition = partition.spec.partition;
+    let at = Place { topic: topic.name.clone(), topic_id: topic.id, partition };
+    let timeout = Duration::from_millis(call.shared.settings.remote_list_offsets_request_timeout_ms);
+    let asked = call.shared.archives.ask(call.peer.ip(), at, Wanted::Time(timestamp_ms), timeout);
+    match Handle::current().block_on(asked)? {
+        // What is here, too, is read here.
+        Some(Answered::Offset(found)) => Ok(found.filter(|(offset, _)| *offset < here)),
+        Some(Answered::Batches(..) | Answered::Refused(_)) | None => Err(ErrorCode::KafkaStorageError),
     }
 }
 

@@ -57,10 +57,16 @@ fn end_offset(
     match led(&call.shared, topic, asked.partition, asked.current_leader_epoch) {
         Err(error) => EpochEndOffset { error_code: error.code(), ..blank },
         // Unknown epochs are answered as -1, -1.
-        Ok((_, log)) => {
-            log.epoch_end_offset(asked.leader_epoch).map_or(blank.clone(), |(leader_epoch, end_offset)| {
-                EpochEndOffset { leader_epoch, end_offset, ..blank }
-            })
+        Ok((partition, log)) => {
+            let (archives, spec) = (&call.shared.archives, &partition.spec);
+            let archived = (replica_id < 0 && log.config().remote_storage_enable)
+                .then(|| archives.of(log.topic_id(), spec.partition, spec.leader_epoch))
+                .flatten();
+            let old = archived.and_then(|archived| archived.epoch_end(asked.leader_epoch));
+            old.or_else(|| log.epoch_end_offset(asked.leader_epoch)).map_or(
+                blank.clone(),
+                |(leader_epoch, end_offset)| EpochEndOffset { leader_epoch, end_offset, ..blank },
+            )
         }
     }
 }

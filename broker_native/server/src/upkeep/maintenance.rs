@@ -63,6 +63,12 @@ fn removed(retired: &Retired) -> String {
     let why = match limit {
         RetentionLimit::ForMs(ms) => format!("their records are older than retention.ms={ms}"),
         RetentionLimit::Bytes(most) => format!("the log is larger than retention.bytes={most}"),
+        RetentionLimit::LocalForMs(ms) => {
+            format!("the archive has them, and their records are older than local.retention.ms={ms}")
+        }
+        RetentionLimit::LocalBytes(most) => {
+            format!("the archive has them, and the log is larger here than local.retention.bytes={most}")
+        }
     };
     let (first, start) = (offsets.start, offsets.end);
     format!(

@@ -5,6 +5,7 @@
 //!
 //! [`Shared::update_log_starts`]: super::super::shared::Shared::update_log_starts
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::PartitionLog;
 use crate::config::LogConfig;
@@ -65,7 +66,7 @@ impl PartitionLog {
         }
         let (start, limit) = start_to_keep(&aged, &config, now_ms, end.offset);
         let offsets = self.offsets();
-        let start = start.min(offsets.high_watermark);
+        let start = start.min(offsets.high_watermark).min(self.may_be_removed_until(&config));
         if start <= offsets.log_start_offset {
             return Ok(None);
         }
@@ -84,6 +85,33 @@ impl PartitionLog {
         }
         let first_kept = segments.iter().rev().find(|s| s.base_offset <= start).map(|s| s.base_offset);
         Ok(first_kept.filter(|first| *first > offsets.log_start_offset).map(|first| (first, limit)))
+    }
+
+    /// The offset before which records may be removed by retention: of a log that is archived, the one behind what the archive has.
+    fn may_be_removed_until(&self, config: &LogConfig) -> i64 {
+        match config.remote_storage_enable {
+            true => self.archived_until.load(Ordering::Acquire),
+            false => i64::MAX,
+        }
+    }
+
+    /// The archive has all of the log before `offset`.
+    pub fn set_archived_until(&self, offset: i64) {
+        self.archived_until.store(offset, Ordering::Release);
+    }
+
+    /// The offset up to which the log may be archived: its closed segments that are on the device, as far as readers of committed
+    /// data see them.
+    pub fn closed_until(&self) -> i64 {
+        let (view, flushed) = (self.view.now(), self.flush.flushed());
+        let closed = view.segments.iter().map(|segment| segment.base_offset).filter(|base| *base <= flushed);
+        view.offsets().last_stable_offset.min(closed.max().unwrap_or(view.log_start_offset))
+    }
+
+    /// Bytes of the segments that begin at `offset` or behind.
+    pub fn bytes_from(&self, offset: i64) -> u64 {
+        let segments = self.view.segments();
+        segments.iter().filter(|segment| segment.base_offset >= offset).map(|segment| segment.size()).sum()
     }
 
     fn aged(&self, segment: &Segment, active_base: i64) -> Result<Aged> {
@@ -256,11 +284,11 @@ fn start_to_keep(
     now_ms: i64,
     end_offset: i64,
 ) -> (i64, RetentionLimit) {
-    let expired =
-        |s: &Aged| config.retention_ms >= 0 && now_ms.saturating_sub(s.newest_ms) > config.retention_ms;
+    let ((most_ms, local_ms), (most_bytes, local_bytes)) = (config.kept_ms(), config.kept_bytes());
+    let expired = |s: &Aged| most_ms >= 0 && now_ms.saturating_sub(s.newest_ms) > most_ms;
     let by_time = segments.iter().take_while(|s| expired(s)).count();
     let total: u64 = segments.iter().map(|s| s.size).sum();
-    let by_size = match u64::try_from(config.retention_bytes) {
+    let by_size = match u64::try_from(most_bytes) {
         Err(_) => 0,
         Ok(limit) => {
             let mut surplus = total.saturating_sub(limit);
@@ -274,10 +302,11 @@ fn start_to_keep(
         }
     };
     let start = segments.get(by_time.max(by_size)).map_or(end_offset, |s| s.base_offset);
-    let limit = if by_time >= by_size {
-        RetentionLimit::ForMs(config.retention_ms)
-    } else {
-        RetentionLimit::Bytes(config.retention_bytes)
+    let limit = match (by_time >= by_size, local_ms, local_bytes) {
+        (true, false, _) => RetentionLimit::ForMs(most_ms),
+        (true, true, _) => RetentionLimit::LocalForMs(most_ms),
+        (false, _, false) => RetentionLimit::Bytes(most_bytes),
+        (false, _, true) => RetentionLimit::LocalBytes(most_bytes),
     };
     (start, limit)
 }
@@ -307,6 +336,23 @@ mod tests {
         assert_eq!(start(&[900, 100, 100], 500, -1), 0);
         assert_eq!(start(&[100, 100, 100], 500, -1), 99, "all expired: everything goes");
         assert_eq!(start(&[100, 100, 100], -1, -1), 0);
+    }
+
+    #[test]
+    fn of_a_log_that_is_archived_the_local_limits_count_where_they_are_given() {
+        let limits = |remote_storage_enable, local_retention_ms| {
+            let config = LogConfig {
+                remote_storage_enable,
+                local_retention_ms,
+                retention_ms: 900,
+                ..LogConfig::default()
+            };
+            start_to_keep(&segments(&[0, 500, 950]), &config, 1_000, 99)
+        };
+        assert_eq!(limits(false, 100), (10, RetentionLimit::ForMs(900)));
+        assert_eq!(limits(true, -2), (10, RetentionLimit::ForMs(900)));
+        assert_eq!(limits(true, 100), (20, RetentionLimit::LocalForMs(100)));
+        assert_eq!(limits(true, -1), (0, RetentionLimit::LocalForMs(-1)));
     }
 
     #[test]

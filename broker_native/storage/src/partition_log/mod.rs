@@ -78,6 +78,7 @@ mod waiters;
 mod writing;
 
 use std::path::Path;
+use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, Weak};
 
 use parking_lot::{Mutex, RwLock};
@@ -157,6 +158,8 @@ pub struct PartitionLog {
     listeners: Listeners,
     work: WorkLocks,
     opened: OpenReport,
+    /// All before it may be removed by retention, of a log that is archived (`remote.storage.enable`).
+    archived_until: AtomicI64,
 }
 
 impl PartitionLog {

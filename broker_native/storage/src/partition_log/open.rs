@@ -8,6 +8,7 @@
 //! [`StorageError::Corrupt`]: super::super::error::StorageError::Corrupt
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
 
 use parking_lot::{Mutex, RwLock};
 use uuid::Uuid;
@@ -513,6 +514,7 @@ impl Opening<'_> {
             listeners: Listeners::default(),
             work: WorkLocks::default(),
             opened: OpenReport { cut_tail: self.cut_tail, notes: self.notes },
+            archived_until: AtomicI64::new(0),
         }))
     }
 }

@@ -1,13 +1,12 @@
 //! The answering half of Fetch: which partitions are in the answer, and what stands around their records.
 use std::collections::BTreeSet;
 
-use super::read::{GatheredPartitions, WantedPartitions};
+use super::read::{GatheredPartitions, Records, WantedPartitions};
 use crate::call::{Call, Reply};
 use crate::fetch_sessions::{AnsweredPartition, SessionOutcome, SessionPlan, TopicKey};
 use crate::handlers::common::brokers::{BrokerEndpoint, Brokers};
 use crate::io::response_queue::{Answer, Part};
 use crate::quotas::table::Quota;
-use pylog_storage::LogSlice;
 use pylog_wire::messages::FetchResponse;
 use pylog_wire::messages::fetch::{
     FetchableTopicResponse, InDirectory, LeaderIdAndEpoch, NodeEndpoint, PartitionData, local_reads,
@@ -33,15 +32,15 @@ pub fn reply(
         Ok(outcome) => outcome,
         Err((error, session_id)) => return session_error(call, error, session_id),
     };
-    let GatheredPartitions { mut partitions, mut slices, .. } = gathered;
+    let GatheredPartitions { mut partitions, mut records, .. } = gathered;
     let mut topics: Vec<&TopicKey> = wanted.asked.iter().map(|asked| &asked.topic).collect();
     if let Some(sent) = &outcome.sent {
         keep(&mut partitions, sent);
-        keep(&mut slices, sent);
+        keep(&mut records, sent);
         keep(&mut topics, sent);
     }
-    let in_directory = in_directory(call, wanted, plan, &mut slices);
-    let lengths: Vec<_> = slices.iter().map(|slice| slice.as_ref().map(|slice| slice.len)).collect();
+    let in_directory = in_directory(call, wanted, plan, &mut records);
+    let lengths: Vec<_> = records.iter().map(|records| records.as_ref().map(Records::len)).collect();
     let response = FetchResponse {
         throttle_time_ms: i32::try_from(wanted.throttle.as_millis()).unwrap_or(i32::MAX),
         session_id: outcome.id,
@@ -52,7 +51,7 @@ pub fn reply(
     };
     let encoded = message::response_frame_around(&response, call.version, call.correlation_id, lengths);
     match encoded {
-        Ok(chunks) => with_records(chunks, slices),
+        Ok(chunks) => with_records(chunks, records),
         Err(error) => Reply::Close(format!("its answer could not be written: {error}")),
     }
 }
@@ -63,14 +62,18 @@ fn in_directory(
     call: &Call,
     wanted: &WantedPartitions,
     plan: &SessionPlan,
-    slices: &mut [Option<LogSlice>],
+    records: &mut [Option<Records>],
 ) -> InDirectory {
     let asks = wanted.local_reads != local_reads::NO && matches!(plan, SessionPlan::Sessionless);
     let Some(here) = call.shared.local_reads.as_ref().filter(|_| asks && !wanted.reader.is_replica()) else {
         return InDirectory::default();
     };
-    if let ([only], local_reads::SEES) = (slices, wanted.local_reads) {
-        if let Some(place) = only.as_ref().and_then(|slice| here.of(slice)) {
+    if let ([only], local_reads::SEES) = (records, wanted.local_reads) {
+        let place = match only {
+            Some(Records::File(slice)) => here.of(slice),
+            Some(Records::Memory(_)) | None => None,
+        };
+        if let Some(place) = place {
             *only = None;
             return place;
         }
@@ -102,12 +105,12 @@ fn complete_session(
     plan: &SessionPlan,
     gathered: &GatheredPartitions,
 ) -> Result<SessionOutcome, (ErrorCode, i32)> {
-    let len = |slice: &Option<LogSlice>| slice.as_ref().map_or(0, |slice| slice.len);
+    let len = |records: &Option<Records>| records.as_ref().map_or(0, Records::len);
     let answered: Vec<_> = match plan {
         SessionPlan::Sessionless => Vec::new(),
         SessionPlan::Begin { .. } | SessionPlan::Continue { .. } => {
-            let each = gathered.partitions.iter().zip(&gathered.slices);
-            each.map(|(data, slice)| AnsweredPartition::of(data, len(slice))).collect()
+            let each = gathered.partitions.iter().zip(&gathered.records);
+            each.map(|(data, records)| AnsweredPartition::of(data, len(records))).collect()
         }
     };
     wanted.reader.sessions(call).complete(plan, &wanted.asked, &answered, call.shared.clock.steady_ms())
@@ -156,10 +159,13 @@ fn endpoints(call: &Call, partitions: &[PartitionData]) -> Vec<NodeEndpoint> {
     found.map(endpoint).collect()
 }
 
-fn with_records(chunks: Vec<Chunk>, mut slices: Vec<Option<LogSlice>>) -> Reply {
+fn with_records(chunks: Vec<Chunk>, mut records: Vec<Option<Records>>) -> Reply {
     let part = |chunk| match chunk {
         Chunk::Bytes(bytes) => Some(Part::Bytes(bytes)),
-        Chunk::Records { index, .. } => slices.get_mut(index).and_then(Option::take).map(Part::File),
+        Chunk::Records { index, .. } => match records.get_mut(index).and_then(Option::take)? {
+            Records::File(slice) => Some(Part::File(slice)),
+            Records::Memory(bytes) => Some(Part::Bytes(bytes)),
+        },
     };
     let answer = Answer { parts: chunks.into_iter().filter_map(part).collect(), ..Answer::default() };
     match answer.inlined(INLINE_BYTES) {

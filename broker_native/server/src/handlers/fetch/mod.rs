@@ -11,6 +11,7 @@
 //!
 //! [`fetch_sessions`]: crate::fetch_sessions
 mod answer;
+mod archived;
 mod failed;
 mod read;
 mod reader;
@@ -19,6 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use self::answer::{reply, session_error};
+use self::archived::bring;
 use self::read::{TOPIC_IDS_FROM, WantedPartitions, gather};
 use self::reader::FetchReader;
 use crate::call::{Call, Outcome, Reply, guarded};
@@ -59,6 +61,9 @@ pub fn handle(call: Call, request: FetchRequest) -> Outcome {
     let mut wanted = WantedPartitions::of(&call, &request, asked, reader);
     wanted.note(&call);
     let gathered = gather(&call, &wanted);
+    if let Some(index) = gathered.in_archive {
+        return from_archive(call, wanted, plan, index);
+    }
     if gathered.is_enough(&wanted) || call.shared.shutdown.is_given() {
         return Outcome::Now(reply(&call, &wanted, &plan, gathered));
     }
@@ -84,6 +89,21 @@ pub fn handle(call: Call, request: FetchRequest) -> Outcome {
         }
     });
     if is_small { Outcome::Later(poll) } else { Outcome::Alone(poll) }
+}
+
+/// Answers when the records of the partition at `index` have come from the archive.
+fn from_archive(call: Call, mut wanted: WantedPartitions, plan: SessionPlan, index: usize) -> Outcome {
+    Outcome::in_order(async move {
+        let caller = call.clone();
+        let answer = guarded(&caller.shared, async move {
+            wanted.brought = Some(bring(&call, &wanted, index).await);
+            // Topics or rights may have changed meanwhile.
+            wanted.look_again(&call);
+            let gathered = gather(&call, &wanted);
+            reply(&call, &wanted, &plan, gathered)
+        });
+        answer.await.unwrap_or_else(|| session_error(&caller, ErrorCode::UnknownServerError, NO_SESSION))
+    })
 }
 
 /// A place among the fetches that wait; followers need none.

@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use super::archived::Brought;
 use super::failed::failed;
 use super::reader::FetchReader;
 use crate::call::Call;
 use crate::cluster::spec::PartitionSpec;
 use crate::errors::of_storage_logged;
 use crate::fetch_sessions::{AskedPartition, Position, TopicKey};
+use crate::state::archives::{NotKnown, Place};
 use crate::state::topics::{MetadataImage, Partition, Topic};
 use crate::state::watch::Watchers;
 use pylog_storage::{AbortedTxn, LogSlice, PartitionLog};
@@ -40,6 +42,8 @@ pub struct WantedPartitions {
     pub local_reads: i8,
     /// Versions of the image in which the partitions were looked up, and of the rights.
     version: (u64, u64),
+    /// What was brought from the archive.
+    pub brought: Option<Brought>,
     min_bytes: usize,
     max_bytes: usize,
 }
@@ -54,11 +58,31 @@ pub struct GatheredPartitions {
     /// Answers in the order of the request; their records are in `slices`.
     pub partitions: Vec<PartitionData>,
     /// Records of each partition, where there are some.
-    pub slices: Vec<Option<LogSlice>>,
-    /// Bytes of all slices.
+    pub records: Vec<Option<Records>>,
+    /// Bytes of all of them.
     pub bytes: usize,
+    /// The first partition whose records are in the archive, and were not brought from there.
+    pub in_archive: Option<usize>,
     /// Something in it must be sent without waiting for more.
     is_urgent: bool,
+}
+
+/// Records of a partition.
+pub enum Records {
+    /// They lie in a segment.
+    File(LogSlice),
+    /// They come from the archive.
+    Memory(Bytes),
+}
+
+impl Records {
+    /// Bytes.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::File(slice) => slice.len,
+            Self::Memory(bytes) => bytes.len(),
+        }
+    }
 }
 
 impl WantedPartitions {
@@ -78,6 +102,7 @@ impl WantedPartitions {
             version,
             max_wait: Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0)),
             throttle: Duration::ZERO,
+            brought: None,
             min_bytes: size(request.min_bytes),
             max_bytes: size(request.max_bytes.min(limit)),
         }
@@ -108,6 +133,18 @@ impl WantedPartitions {
                 self.reader.note(found.partition.leader_state.as_ref(), &found.log, &asked.position);
             }
         }
+    }
+
+    /// Which partition the one at `index` is, and how many bytes of it are wanted.
+    pub fn place(&self, index: usize) -> Option<(Place, &Position, usize)> {
+        let Ok(Found { partition, log }) = self.found.get(index)? else { return None };
+        let position = &self.asked.get(index)?.position;
+        let at = Place {
+            topic: log.topic_partition().topic.to_string(),
+            topic_id: log.topic_id(),
+            partition: partition.spec.partition,
+        };
+        Some((at, position, Limits::of(position, self, 0).max_bytes))
     }
 
     /// Woken by new data.
@@ -207,48 +244,70 @@ impl GatheredPartitions {
 /// is larger than the limits, so that a consumer never stands still.
 pub fn gather(call: &Call, wanted: &WantedPartitions) -> GatheredPartitions {
     let count = wanted.asked.len();
-    let (partitions, slices) = (Vec::with_capacity(count), Vec::with_capacity(count));
-    let mut gathered = GatheredPartitions { partitions, slices, bytes: 0, is_urgent: false };
+    let (partitions, records) = (Vec::with_capacity(count), Vec::with_capacity(count));
+    let mut gathered =
+        GatheredPartitions { partitions, records, bytes: 0, in_archive: None, is_urgent: false };
     let (may_lead, node_id) = (call.shared.cluster.may_lead(), call.shared.settings.node_id);
-    for (asked, found) in wanted.asked.iter().zip(&wanted.found) {
+    for (index, (asked, found)) in wanted.asked.iter().zip(&wanted.found).enumerate() {
         let position = &asked.position;
         let read = match found {
             Ok(Found { partition, .. }) if !may_lead && partition.spec.leader == node_id => {
                 let error = ErrorCode::NotLeaderOrFollower;
-                Err(Box::new(not_here(call, position.partition, Some(&partition.spec), error)))
+                Err(Unread::Failed(Box::new(not_here(
+                    call,
+                    position.partition,
+                    Some(&partition.spec),
+                    error,
+                ))))
             }
-            Ok(found) => read_partition(call, found, position, wanted, gathered.bytes),
-            Err(answer) => Err(answer.clone()),
+            Ok(found) => match wanted.brought.as_ref().filter(|brought| brought.index == index) {
+                Some(brought) => brought.answer(&found.log, position, &wanted.reader),
+                None => read_partition(call, found, position, wanted, gathered.bytes),
+            },
+            Err(answer) => Err(Unread::Failed(answer.clone())),
         };
-        let (data, slice) = match read {
-            Ok((data, slice)) => (data, Some(slice).filter(|slice| slice.len > 0)),
-            Err(data) => {
+        let (data, records) = match read {
+            Ok((data, records)) => (data, Some(records).filter(|records| records.len() > 0)),
+            Err(Unread::Failed(data)) => {
                 gathered.is_urgent = true;
                 (*data, None)
             }
+            Err(Unread::InArchive(data)) => {
+                gathered.in_archive.get_or_insert(index);
+                (*data, None)
+            }
         };
-        gathered.bytes += slice.as_ref().map_or(0, |slice| slice.len);
+        gathered.bytes += records.as_ref().map_or(0, Records::len);
         gathered.partitions.push(data);
-        gathered.slices.push(slice);
+        gathered.records.push(records);
     }
     gathered
 }
 
-/// Reads one partition, when `used` bytes of others were read before; `Err` is sent without waiting.
+/// Why there are no records of a partition.
+pub enum Unread {
+    /// This is sent without waiting.
+    Failed(Box<PartitionData>),
+    /// They are in the archive; this says where the log is.
+    InArchive(Box<PartitionData>),
+}
+
+/// Reads one partition, when `used` bytes of others were read before.
 fn read_partition(
     call: &Call,
     found: &Found,
     position: &Position,
     wanted: &WantedPartitions,
     used: usize,
-) -> Result<(PartitionData, LogSlice), Box<PartitionData>> {
+) -> Result<(PartitionData, Records), Unread> {
     let Found { partition, log } = found;
+    let failed_with = |data| Unread::Failed(Box::new(data));
     if let Some(diverged) = departed(log, position) {
-        return Err(Box::new(diverged));
+        return Err(failed_with(diverged));
     }
     if let Some(better) = wanted.reader.better(call, partition.leader_state.as_ref(), position.offset) {
         let blank = whereabouts(log, position);
-        return Err(Box::new(PartitionData { preferred_read_replica: better, ..blank }));
+        return Err(failed_with(PartitionData { preferred_read_replica: better, ..blank }));
     }
     let throttle = &call.shared.replication.throttle;
     let is_throttled = wanted.reader.is_throttled(call, partition, log);
@@ -261,10 +320,35 @@ fn read_partition(
             if is_throttled {
                 throttle.record(slice.len);
             }
-            Ok((answered(position, wanted, &slice), slice))
+            Ok((answered(position, wanted, &slice), Records::File(slice)))
         }
-        Err(error) => Err(Box::new(failed(position.partition, error))),
+        Err(ErrorCode::OffsetOutOfRange) => match is_archived(call, found, position, wanted) {
+            Ok(true) => Err(Unread::InArchive(Box::new(whereabouts(log, position)))),
+            Ok(false) => Err(failed_with(failed(position.partition, ErrorCode::OffsetOutOfRange))),
+            Err(NotKnown) => Err(failed_with(failed(position.partition, ErrorCode::KafkaStorageError))),
+        },
+        Err(error) => Err(failed_with(failed(position.partition, error))),
     }
+}
+
+/// Whether a client that may not read here wants what is in the archive.
+fn is_archived(
+    call: &Call,
+    found: &Found,
+    position: &Position,
+    wanted: &WantedPartitions,
+) -> Result<bool, NotKnown> {
+    let (Found { partition, log }, spec) = (found, &found.partition.spec);
+    let is_old = position.offset < log.offsets().log_start_offset && log.config().remote_storage_enable;
+    if !is_old || wanted.reader.is_replica() || spec.leader != call.shared.settings.node_id {
+        return Ok(false);
+    }
+    let archives = &call.shared.archives;
+    let Some(archived) = archives.of(log.topic_id(), partition.spec.partition, spec.leader_epoch) else {
+        archives.miss();
+        return Err(NotKnown);
+    };
+    Ok((archived.start..archived.end).contains(&position.offset))
 }
 
 /// How much may be read of one partition.
@@ -298,7 +382,7 @@ fn departed(log: &PartitionLog, position: &Position) -> Option<PartitionData> {
 }
 
 /// The log's offsets, without records.
-fn whereabouts(log: &PartitionLog, position: &Position) -> PartitionData {
+pub fn whereabouts(log: &PartitionLog, position: &Position) -> PartitionData {
     let offsets = log.offsets();
     PartitionData {
         partition_index: position.partition,

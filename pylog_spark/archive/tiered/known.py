@@ -1,0 +1,90 @@
+"""What the archive has of the partitions that are led here. Read when leadership begins, then changed by the copier alone.
+
+Thread-safe: a manifest is never changed, only put in place of another.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from pylog_spark.archive.store.manifest import Manifest
+from pylog_spark.archive.store.objects import Objects
+from pylog_spark.archive.store.writing import read_manifest
+from pylog_spark.archive.tiered.broker import BrokerArchives, Partition
+from pylog_spark.client.errors import LogError
+
+log = logging.getLogger("pylog.broker.archive")
+
+
+class KnownArchive:
+    """The manifests of the partitions that are led here.
+
+    Parameters
+    ----------
+    objects : Objects
+        The archive.
+    archives : BrokerArchives
+        The broker, which is told.
+    """
+
+    def __init__(self, objects: Objects, archives: BrokerArchives) -> None:
+        self._objects, self._archives = objects, archives
+        self._manifests: dict[tuple[str, int], Manifest] = {}
+        self._stopped: dict[tuple[str, int], int] = {}
+
+    def manifest(self, key: tuple[str, int]) -> Manifest | None:
+        """What the archive has, as was known last."""
+        return self._manifests.get(key)
+
+    def may_copy(self, at: Partition) -> bool:
+        """Whether the archive and the log are one history, as far as is known in this leadership."""
+        return self._stopped.get(at.key) != at.leader_epoch
+
+    def learn(self, at: Partition) -> Manifest:
+        """Read what the archive has of a partition, and tell the broker. Raises `LogError`, OSError."""
+        _, manifest = read_manifest(self._objects, at.topic, at.topic_id, at.partition)
+        end = self._common_end(at, manifest)
+        if end < manifest.end:
+            self._stopped[at.key] = at.leader_epoch
+            log.error(
+                "%s: the archive has the offsets up to %d, and from offset %d on others than the log, which has lost records since they "
+                "were archived. Nothing of it is copied any more, nor deleted here: set remote.storage.enable=false, or use another "
+                "archive.url.",
+                at.name,
+                manifest.end,
+                end,
+            )
+        else:
+            self._stopped.pop(at.key, None)
+        self.take(at, manifest, min(end, manifest.end))
+        return manifest
+
+    def take(self, at: Partition, manifest: Manifest, end: int | None = None) -> None:
+        """This is what the archive has now. Raises `LogError` when the partition is not led here any more."""
+        self._manifests[at.key] = manifest
+        end = manifest.end if end is None else end
+        start = min(manifest.start, end)
+        if not self._archives.set_archived(at.topic_id, at.partition, at.leader_epoch, start, end, epochs_of(manifest)):
+            raise LogError("NOT_LEADER_OR_FOLLOWER", f"{at.name} is not led here any more.")
+
+    def _common_end(self, at: Partition, manifest: Manifest) -> int:
+        """The offset up to which the archive has the same records as the log, by leader epochs (KIP-101)."""
+        epochs = epochs_of(manifest)
+        if not epochs:
+            return manifest.end
+        ends = [start for _, start in epochs[1:]] + [manifest.end]
+        for (epoch, start), end in zip(reversed(epochs), reversed(ends), strict=True):
+            found = self._archives.epoch_end(at.topic_id, at.partition, epoch)
+            if found is not None and (found[0] == epoch or found[1] >= end):
+                return min(end, found[1])
+            if start <= manifest.start:
+                break
+        return manifest.start
+
+
+def epochs_of(manifest: Manifest) -> list[tuple[int, int]]:
+    """The leader epochs of all segments, each with its first offset."""
+    found: list[tuple[int, int]] = []
+    for segment in manifest.segments:
+        found += [each for each in segment.epochs if not found or each[0] > found[-1][0]]
+    return found

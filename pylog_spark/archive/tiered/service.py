@@ -1,0 +1,204 @@
+"""The threads of a broker's archive, from the broker's start to its stop.
+
+``pylog-archive``           copies, every `remote.log.manager.task.interval.ms`, and when records are to be deleted
+``pylog-archive-known``     reads what the archive has when this broker becomes the leader of a partition
+``pylog-archive-read-N``    answer clients
+
+An archive that cannot be reached stops nobody else: the broker serves what it has, deletes nothing that is to be archived, says so in its log
+and tries again. Thread-safe.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from pylog_spark._native import NativeError
+from pylog_spark.archive.store.copying import CopyOptions
+from pylog_spark.archive.store.layout import StoredTopic
+from pylog_spark.archive.store.objects import Objects
+from pylog_spark.archive.store.root import open_root
+from pylog_spark.archive.tiered.broker import BrokerArchives, Question, led_partitions
+from pylog_spark.archive.tiered.copier import Copier, CopierSettings
+from pylog_spark.archive.tiered.known import KnownArchive
+from pylog_spark.archive.tiered.reader import ArchiveReader
+from pylog_spark.archive.tiered.sweeping import Cluster, Sweeper
+from pylog_spark.client.errors import LogError
+
+log = logging.getLogger("pylog.broker.archive")
+
+_WAIT_MS = 1_000
+#: Seconds before an archive is tried again that could not be opened.
+_RETRY_S = 2.0
+#: Every so many turns it is looked for what deleted topics have left.
+_TURNS_PER_SWEEP = 10
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveSettings:
+    """The settings of a broker's archive, as `broker_native/settings/src/archive.rs` declares them.
+
+    Attributes
+    ----------
+    url : str
+        Where it is.
+    level, segment_bytes : int
+        zstandard's level, and bytes of an object.
+    interval_ms : int
+        Between two turns of copying.
+    bytes_per_second : int
+        Most bytes that are copied.
+    readers : int
+        Threads that answer clients.
+    cache_bytes : int
+        What is kept for them.
+    """
+
+    url: str
+    level: int
+    segment_bytes: int
+    interval_ms: int
+    bytes_per_second: int
+    readers: int
+    cache_bytes: int
+
+
+class ArchiveService:
+    """Keeps a broker's archive, from `start` to `close`.
+
+    Parameters
+    ----------
+    archives : BrokerArchives
+        The broker.
+    settings : ArchiveSettings
+        How.
+    cluster : Cluster
+        What is known of the cluster.
+    topic_of : callable
+        Gives a topic of the cluster by its name, as it is written into the archive; None when it is gone.
+    """
+
+    def __init__(
+        self,
+        archives: BrokerArchives,
+        settings: ArchiveSettings,
+        cluster: Cluster,
+        topic_of: Callable[[str], StoredTopic | None],
+    ) -> None:
+        self._archives, self._settings, self._cluster, self._topic_of = archives, settings, cluster, topic_of
+        self._closing, self._due = threading.Event(), threading.Event()
+        self._threads: list[threading.Thread] = []
+
+    def start(self) -> None:
+        """Start; the archive is made when there is none, and may be out of reach."""
+        self._begin("pylog-archive", self._run)
+
+    def _begin(self, name: str, work: Callable[[], None]) -> None:
+        context = contextvars.copy_context()
+        thread = threading.Thread(target=context.run, args=(self._keep_going, work), name=name, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def close(self) -> None:
+        """Stop, before the broker does; an object that is being copied is finished or given up."""
+        self._closing.set()
+        self._due.set()
+        self._archives.close()
+        for thread in self._threads:
+            thread.join()
+
+    def _keep_going(self, work: Callable[[], None]) -> None:
+        while not self._closing.is_set():
+            self._try(work)
+
+    def _try(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except NativeError as error:
+            if not self._closing.is_set():
+                log.error("Archiving goes on after an error of the native server: %s", error.args[1])
+                self._closing.wait(_RETRY_S)
+        except Exception:
+            log.exception("Archiving goes on after an error of its own.")
+            self._closing.wait(_RETRY_S)
+
+    def _run(self) -> None:
+        objects = self._opened()
+        if objects is None:
+            return
+        settings, archives = self._settings, self._archives
+        known = KnownArchive(objects, archives)
+        options = CopyOptions(level=settings.level, segment_bytes=settings.segment_bytes)
+        copying = CopierSettings(options, settings.bytes_per_second)
+        copier = Copier(objects, archives, known, copying, self._topic_of, self._closing)
+        reader = ArchiveReader(objects, archives, known, settings.cache_bytes)
+        self._begin("pylog-archive-known", partial(self._learn, known))
+        for number in range(settings.readers):
+            self._begin(f"pylog-archive-read-{number}", partial(self._answer, reader, copier))
+        self._keep_going(partial(self._copy, copier, Sweeper(objects, self._cluster)))
+
+    def _opened(self) -> Objects | None:
+        """The archive; None when the broker stops before it can be used. What keeps it from that is said once."""
+        said = ""
+        while not self._closing.is_set():
+            found = self._open()
+            if isinstance(found, Objects):
+                return found
+            if found != said:
+                log.error("The archive %s cannot be used, and is tried again: %s", self._settings.url, found)
+                said = found
+            self._closing.wait(_RETRY_S)
+        return None
+
+    def _open(self) -> Objects | str:
+        """The archive, or why it cannot be used."""
+        try:
+            return open_root(Objects(self._settings.url), self._settings.url, create=True)
+        except (LogError, OSError) as error:
+            return str(error)
+
+    def _copy(self, copier: Copier, sweeper: Sweeper) -> None:
+        turn = 0
+        while not self._closing.is_set():
+            copier.turn()
+            if turn % _TURNS_PER_SWEEP == 0:
+                sweeper.turn()
+            turn += 1
+            next_turn = time.monotonic() + self._settings.interval_ms / 1000
+            # Clients that delete records do not wait for a turn.
+            while self._due.wait(max(0.0, next_turn - time.monotonic())) and not self._closing.is_set():
+                self._due.clear()
+                copier.delete_asked()
+
+    def _learn(self, known: KnownArchive) -> None:
+        while not self._closing.is_set():
+            failed = False
+            for at in led_partitions(self._archives):
+                if at.is_known or self._closing.is_set():
+                    continue
+                try:
+                    known.learn(at)
+                except (LogError, OSError) as error:
+                    failed = True
+                    log.warning("What the archive has of %s cannot be read now, and is tried again: %s", at.name, error)
+            if failed:
+                self._closing.wait(_RETRY_S)
+            else:
+                self._archives.wait(_WAIT_MS)
+
+    def _answer(self, reader: ArchiveReader, copier: Copier) -> None:
+        while not self._closing.is_set():
+            found = self._archives.next_question(_WAIT_MS)
+            if found is None:
+                continue
+            question = Question(*found)
+            if question.kind == "delete":
+                copier.deletions.put(question)
+                self._due.set()
+            else:
+                reader.answer(question)
