@@ -132,7 +132,8 @@ impl PartitionLog {
         // A log that was truncated since does not begin behind its end.
         let removed = self.view.move_start(start);
         let end = self.offsets().log_end_offset;
-        self.epochs.lock().clip(start, end.max(start + 1));
+        // An epoch that begins at the end has no record yet, and is this leader's.
+        self.epochs.lock().clip(start.min(end), i64::MAX);
         let bytes = removed.iter().map(|segment| segment.size()).sum();
         self.bury_segments(&removed);
         (removed.len(), bytes)

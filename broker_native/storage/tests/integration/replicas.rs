@@ -86,6 +86,19 @@ fn flushed() -> LogConfig {
 }
 
 #[test]
+fn a_leader_that_has_written_nothing_yet_keeps_its_epoch_when_the_log_gets_a_later_start() {
+    let dir = scratch();
+    let replica = open(&dir, Role::Leader, 1);
+    fill(&replica.log, 4, 10).unwrap();
+    replica.log.move_high_watermark(4);
+    replica.log.set_role(Role::Leader, 2).unwrap();
+    replica.log.delete_records_before(2).unwrap();
+    replica.log.append(&mut batch(4, 1, 10), AppendOptions::client(2)).unwrap();
+    assert_eq!(replica.log.epoch_end_offset(2), Some((2, 5)));
+    assert_eq!(replica.log.epoch_end_offset(1), Some((1, 4)));
+}
+
+#[test]
 fn a_follower_holds_the_leaders_bytes_whatever_the_fetches_cut() {
     let (dirs, mut leader_epoch) = ([scratch(), scratch()], 3);
     let leader = open(&dirs[0], Role::Leader, leader_epoch);
