@@ -7,6 +7,7 @@ import sys
 import urllib.request
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,10 +19,11 @@ from pylog_spark.client import Admin
 from pylog_spark.client.errors import LogError
 from pylog_spark.errors import PylogError
 from pylog_spark.testing import LocalBroker
+from tests.archive.brokers import SHORT, begun, until_short, values
 from tests.archive.support import ROOT
 from tests.directories.support import LEVELS, Row, consumed, stored
 from tests.harness import runs
-from tests.mirror.support import write, write_in_transactions
+from tests.mirror.support import ends, write, write_in_transactions
 
 ROUNDS = runs.rounds("PYLOG_ARCHIVE_FAULTS", 4, 60)
 SEED = runs.seed("PYLOG_ARCHIVE_SEED")
@@ -126,6 +128,33 @@ def test_whatever_the_store_does_nothing_is_missing_doubled_or_wrong(
         assert named <= set(_objects(url))
     print(f"{failed} copies failed")
     assert whole > 0
+
+
+def test_a_broker_whose_store_fails_serves_every_record_and_loses_none(store: Store, tmp_path: Path) -> None:
+    print(f"PYLOG_ARCHIVE_SEED={SEED}")
+    with begun(tmp_path / "broker", store.url("broker")) as running:
+        servers = running.bootstrap_servers
+        with Admin(servers) as admin:
+            admin.create_topic("events", 2, config={**SHORT, "remote.storage.enable": "false"})
+            write(servers, "events", values(0, 900), batch_num_messages=10)
+            write_in_transactions(servers, "events", "some", 8)
+            write(servers, "events", values(0, 300), batch_num_messages=10)
+            wanted = {level: consumed(servers, "events", 2, level) for level in LEVELS}
+            behind = ends(servers, "events", 2)
+            for turn in range(ROUNDS):
+                store.fail(0.15, SEED + turn)
+                if turn == 0:
+                    admin.alter_configs("topic", "events", {"remote.storage.enable": "true"})
+                    for number in range(2):
+                        until_short(admin, "events", behind[number] * 2 // 3, number)
+                else:
+                    running.kill()
+                    running.start()
+                for level in LEVELS:
+                    assert consumed(servers, "events", 2, level) == wanted[level], f"round {turn}"
+            store.fail(0)
+    found = rows(store.url("broker"), endingOffsets=f'{{"events": {{"0": {behind[0] // 2}, "1": {behind[1] // 2}}}}}')
+    assert found == [row for row in wanted["read_committed"] if row.offset < behind[row.partition] // 2]
 
 
 def _fails(admin: Admin, url: str) -> bool:

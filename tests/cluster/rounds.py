@@ -66,12 +66,14 @@ class Round:
 
 @dataclass(frozen=True)
 class Shape:
-    """What a campaign runs on: how many brokers, replicas of each topic, and replicas that acks=all waits for; what befalls it."""
+    """What a campaign runs on: how many brokers, replicas of each topic, and replicas that acks=all waits for; what befalls it; settings of
+    single topics."""
 
     brokers: int = 3
     min_insync_replicas: int = 2
     settings: Mapping[str, Any] = field(default_factory=dict)
     faults: Mapping[str, Fault] = field(default_factory=lambda: FAULTS)
+    topics: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 #: Three brokers, each with a replica of everything.
@@ -91,6 +93,10 @@ class Company:
 
     def healed(self) -> None:
         """They are undone, and the cluster is whole again."""
+
+    def before(self, _place: Place, _offset: int) -> bytes:
+        """The batches of a place before an offset at which a replica begins: none, or those that are kept where the replicas have them no more."""
+        return b""
 
 
 @dataclass
@@ -150,7 +156,8 @@ def run(
     ):
         campaign.history = bench.history
         for topic in (MIXED, SOURCE, TARGET):
-            bench.make_topic(topic, PARTITIONS, shape.brokers, min_insync_replicas=shape.min_insync_replicas)
+            settings = {"min_insync_replicas": shape.min_insync_replicas, **shape.topics.get(topic, {})}
+            bench.make_topic(topic, PARTITIONS, shape.brokers, **settings)
         load = MixedLoad(bench.way, bench.history, seed, MIXED, SOURCE, TARGET, PARTITIONS)
         load.start()
         bench.count_truncations()
@@ -165,7 +172,7 @@ def run(
             raise
         finally:
             stopped = _stopped(load)
-        campaign.anomalies = judge(bench, load.places)
+        campaign.anomalies = judge(bench, load.places, company)
         campaign.taken = Counter(record.outcome for record in bench.history.taken)
         if stopped:
             campaign.anomalies.append(Anomaly("client", stopped))
@@ -182,7 +189,7 @@ def _stopped(load: MixedLoad) -> str:
     return ""
 
 
-def judge(bench: Bench, places: Sequence[Place]) -> list[Anomaly]:
+def judge(bench: Bench, places: Sequence[Place], company: Company | None = None) -> list[Anomaly]:
     """Read everything, look at the brokers' files, and check the history."""
     history = bench.history
     bench.await_whole({place[0] for place in places})
@@ -190,7 +197,8 @@ def judge(bench: Bench, places: Sequence[Place]) -> list[Anomaly]:
     of = {topic: [place for place in places if place[0] == topic] for topic, _ in places}
     take_the_rest(bench.way, history, TAKERS, MIXED, of[MIXED])
     note_groups(bench.way, history, GROUP, COPIER, of[MIXED], of[SOURCE])
-    bench.collect_replicas(history, ends_of(bench.way, places, committed_only=False))
+    before = (company or Company()).before
+    bench.collect_replicas(history, ends_of(bench.way, places, committed_only=False), before)
     return check(history)
 
 

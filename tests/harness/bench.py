@@ -6,7 +6,7 @@ Sessions and lags are short, so that a fault of a few seconds has consequences.
 
 import random
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -310,12 +310,23 @@ class Bench:
         logs = {broker: process.logs().splitlines()[-_LOG_LINES:] for broker, process in self.brokers.items()}
         return "\n".join(f"broker {broker}: {line}" for broker, lines in logs.items() for line in lines)
 
-    def collect_replicas(self, history: History, ends: Mapping[Place, int]) -> None:
-        """Note what the files of every replica hold; `ends` are the high watermarks, and no producer writes now."""
+    def collect_replicas(
+        self,
+        history: History,
+        ends: Mapping[Place, int],
+        before: Callable[[Place, int], bytes] = lambda _place, _offset: b"",
+    ) -> None:
+        """Note what the files of every replica hold; `ends` are the high watermarks, and no producer writes now.
+
+        `before` gives the batches of a place before an offset at which a replica begins, where that has them no more.
+        """
         for place, end in ends.items():
             for broker in self.watcher.state(place).replicas:
                 folder = self._directory / end_name(broker) / f"{place[0]}-{place[1]}"
-                data = b"".join(file.read_bytes() for file in sorted(folder.glob("*.log")))
+                files = sorted(folder.glob("*.log"))
+                data = b"".join(file.read_bytes() for file in files)
+                start = int(files[0].stem)
+                data = (before(place, start) if start else b"") + data
                 history.replicas.append(Replica(broker, place, data, end))
 
     def close(self) -> None:

@@ -14,6 +14,8 @@ from pylog_spark.archive.store.copying import CopyOptions, copy_topic
 from pylog_spark.archive.store.root import open_archive
 from pylog_spark.client import Admin, Producer
 from pylog_spark.testing import LocalBroker
+from tests.archive.brokers import SHORT, begun, until_short, values
+from tests.mirror.support import ends, write
 
 ROWS = 6_000
 
@@ -77,3 +79,34 @@ def test_inspect_shows_and_verifies_an_archive(archive: Path) -> None:
         ("events", f"{each}", "0", "2000", "2000", "2000") for each in range(3)
     ]
     assert done.stderr == f"Read {ROWS} records; nothing to report.\n"
+
+
+def test_a_topic_of_which_brokers_have_only_the_end_is_read_whole_by_batches_and_streams(
+    spark: Any, tmp_path: Path
+) -> None:
+    with begun(tmp_path / "broker", tmp_path / "archive") as broker, Admin(broker.bootstrap_servers) as admin:
+        admin.create_topic("events", 2, config=SHORT)
+        write(broker.bootstrap_servers, "events", values(0, 3_000), batch_num_messages=10)
+        behind = ends(broker.bootstrap_servers, "events", 2)
+        for number in range(2):
+            until_short(admin, "events", behind[number] * 2 // 3, number)
+        given = {
+            "kafka.bootstrap.servers": broker.bootstrap_servers,
+            "subscribe": "events",
+            "startingOffsets": "earliest",
+        }
+        frame = spark.read.format("pylog").options(**given).load()
+        assert sorted(int(row.value.split()[0]) for row in frame.select("value").collect()) == list(range(3_000))
+        stream = spark.readStream.format("pylog").options(**given, maxOffsetsPerTrigger=500).load()
+        query = (
+            stream.selectExpr("CAST(value AS STRING) AS text")
+            .writeStream.format("json")
+            .option("path", str(tmp_path / "out"))
+            .option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+        assert len(query.recentProgress) > 4
+        found = spark.read.schema("text STRING").json(str(tmp_path / "out"))
+        assert sorted(int(row.text.split()[0]) for row in found.collect()) == list(range(3_000))

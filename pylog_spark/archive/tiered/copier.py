@@ -119,6 +119,9 @@ class Copier:
             return
         self._store_topic(at)
         with PartitionWriter(self._objects, at.topic, at.topic_id, at.partition) as writer:
+            if writer.manifest != manifest:
+                # 'pylog archive' or 'pylog cut' has changed it.
+                self._known.take(at, writer.manifest)
             self._sweep(at, writer)
             if start > writer.manifest.start:
                 self._remove_before(at, writer, start)

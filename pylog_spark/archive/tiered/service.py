@@ -33,6 +33,8 @@ from pylog_spark.client.errors import LogError
 log = logging.getLogger("pylog.broker.archive")
 
 _WAIT_MS = 1_000
+#: Seconds that a broker that stops waits for each thread; one that waits for the store for longer ends with the process.
+_STOP_S = 5.0
 #: Seconds before an archive is tried again that could not be opened.
 _RETRY_S = 2.0
 #: Every so many turns it is looked for what deleted topics have left.
@@ -105,12 +107,12 @@ class ArchiveService:
         thread.start()
 
     def close(self) -> None:
-        """Stop, before the broker does; an object that is being copied is finished or given up."""
+        """Stop, before the broker does; an object that is being copied is finished, or given up when that takes long."""
         self._closing.set()
         self._due.set()
         self._archives.close()
         for thread in self._threads:
-            thread.join()
+            thread.join(_STOP_S)
 
     def _keep_going(self, work: Callable[[], None]) -> None:
         while not self._closing.is_set():

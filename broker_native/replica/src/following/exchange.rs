@@ -7,7 +7,7 @@ use pylog_settings::inter_broker::ClientTexts;
 use pylog_storage::TopicPartition;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::fetch::ReplicaState;
-use pylog_wire::messages::list_offsets::{EARLIEST, ListOffsetsPartition, ListOffsetsTopic};
+use pylog_wire::messages::list_offsets::{EARLIEST_LOCAL, ListOffsetsPartition, ListOffsetsTopic};
 use pylog_wire::messages::offset_for_leader_epoch::{OffsetForLeaderPartition, OffsetForLeaderTopic};
 use pylog_wire::messages::{FetchRequest, FetchResponse, ListOffsetsRequest, OffsetForLeaderEpochRequest};
 
@@ -150,10 +150,10 @@ impl Exchange {
         let partition = ListOffsetsPartition {
             partition_index: at.partition,
             current_leader_epoch: leader_epoch,
-            timestamp: EARLIEST,
+            timestamp: EARLIEST_LOCAL,
         };
         let topic = ListOffsetsTopic { name: at.topic.to_string(), partitions: vec![partition] };
-        // Anybody may know where a log begins.
+        // Anybody may know where a log begins. What only the archive has is not copied.
         let request = ListOffsetsRequest { topics: vec![topic], ..ListOffsetsRequest::default() };
         let answer = self.connection()?.call(&request)?;
         let partition = answer.topics.into_iter().flat_map(|topic| topic.partitions).next();
