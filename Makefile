@@ -18,7 +18,7 @@ MANIFEST := --manifest-path broker_native/Cargo.toml --locked
 RUST_SOURCES := $(shell find broker_native -path '*/src/*.rs' -not -path '*/target/*' 2>/dev/null) $(wildcard broker_native/Cargo.* broker_native/*/Cargo.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help preflight preflight-test develop demo test test-long test-rust test-rust-aside test-python test-seconds test-cluster check check-python check-rust format bench wheel crash crash-transactions back-to-back crash-sink cluster-chaos five-brokers powercut simulate fuzz attack librdkafka parity clean
+.PHONY: help preflight preflight-test develop demo test test-long test-rust test-rust-aside test-python test-seconds test-cluster check check-python check-rust format bench wheel crash crash-transactions back-to-back crash-sink cluster-chaos five-brokers archive-chaos powercut simulate fuzz attack librdkafka parity clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -148,6 +148,11 @@ cluster-chaos: develop ## 500 rounds of kills, pauses, partitions and lost sessi
 five-brokers: export PYLOG_TEST_LONG = 1
 five-brokers: develop ## 200 rounds in which two of five brokers are killed at once, under load (PYLOG_FIVE_ROUNDS)
 	PYLOG_FIVE_ROUNDS=$${PYLOG_FIVE_ROUNDS:-200} $(BIN)/python -m pytest tests/cluster/test_five_brokers.py --timeout 36000 -s
+
+archive-chaos: export PYLOG_TEST_LONG = 1
+archive-chaos: develop ## 100 rounds of faults while brokers archive and delete what they have archived, and 100 kills of one (PYLOG_ARCHIVED_ROUNDS, PYLOG_ARCHIVE_KILLS)
+	PYLOG_ARCHIVED_ROUNDS=$${PYLOG_ARCHIVED_ROUNDS:-100} PYLOG_ARCHIVE_KILLS=$${PYLOG_ARCHIVE_KILLS:-100} \
+	    $(BIN)/python -m pytest tests/cluster/test_archived.py tests/archive/test_brokers.py --timeout 36000 -s
 
 powercut: ## Cut the power of the simulated disk 10,000 times
 	PYLOG_POWER_CUTS=10000 $(CARGO) test $(MANIFEST) --release --package pylog-storage --test integration power_loss -- --nocapture

@@ -254,11 +254,10 @@ class BrokerArchives:
         topic_id: str,
         partition: int,
         leader_epoch: int,
-        start: int,
-        end: int,
+        archived: tuple[int, int],
         epochs: Sequence[tuple[int, int]],
     ) -> bool:
-        """The archive has the offsets [start, end): clients read them there, and retention may remove them here."""
+        """The archive has the offsets [start, end) that are `archived`: clients read them there, and retention may remove them here."""
 
     def next_question(self, timeout_ms: int) -> tuple[int, str, str, str, int, int, int] | None:
         """Wait for a client that wants something of the archive: a number, ``batches``, ``time`` or ``delete``, topic, its id, partition,

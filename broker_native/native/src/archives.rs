@@ -86,18 +86,17 @@ impl BrokerArchives {
         self.with(py, |shared| Ok(archiving::epoch_end(shared, ids::parse(topic_id)?, partition, epoch)))
     }
 
-    #[pyo3(signature = (topic_id, partition, leader_epoch, start, end, epochs))]
     fn set_archived(
         &self,
         py: Python<'_>,
         topic_id: &str,
         partition: i32,
         leader_epoch: i32,
-        start: i64,
-        end: i64,
+        archived: (i64, i64),
         epochs: Vec<(i32, i64)>,
     ) -> PyResult<bool> {
         self.with(py, |shared| {
+            let (start, end) = archived;
             let archived = Archived { leader_epoch, start, end, epochs };
             Ok(archiving::set_archived(shared, ids::parse(topic_id)?, partition, archived))
         })

@@ -27,8 +27,7 @@ class BrokerArchives(Protocol):
         topic_id: str,
         partition: int,
         leader_epoch: int,
-        start: int,
-        end: int,
+        archived: tuple[int, int],
         epochs: Sequence[tuple[int, int]],
     ) -> bool: ...
     def next_question(self, timeout_ms: int) -> RawQuestion | None: ...

@@ -64,7 +64,7 @@ class KnownArchive:
         self._manifests[at.key] = manifest
         end = manifest.end if end is None else end
         start = min(manifest.start, end)
-        if not self._archives.set_archived(at.topic_id, at.partition, at.leader_epoch, start, end, epochs_of(manifest)):
+        if not self._archives.set_archived(at.topic_id, at.partition, at.leader_epoch, (start, end), epochs_of(manifest)):
             raise LogError("NOT_LEADER_OR_FOLLOWER", f"{at.name} is not led here any more.")
 
     def _common_end(self, at: Partition, manifest: Manifest) -> int:

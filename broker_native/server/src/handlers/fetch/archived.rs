@@ -4,16 +4,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::failed::failed;
-use super::read::{Records, Unread, WantedPartitions, whereabouts};
-use super::reader::FetchReader;
 use crate::call::Call;
-use crate::fetch_sessions::Position;
-use crate::state::archives::{AbortedBatches, Answered, Wanted};
+use crate::state::archives::{AbortedBatches, Answered, Place, Wanted};
 use pylog_record::batches::batches;
-use pylog_storage::PartitionLog;
 use pylog_wire::ErrorCode;
-use pylog_wire::messages::fetch::{AbortedTransaction, PartitionData};
 
 /// Most bytes that one fetch gets from the archive, beside one larger batch.
 const MOST_BYTES: usize = /* 8 MiB */ 8 << 20;
@@ -22,32 +16,29 @@ const MOST_BYTES: usize = /* 8 MiB */ 8 << 20;
 pub struct Brought {
     /// Its place in the request.
     pub index: usize,
-    found: Result<Option<Batches>, ErrorCode>,
+    /// Its records; nothing yet where the archive took too long.
+    pub found: Result<Option<ArchivedBatches>, ErrorCode>,
 }
 
 /// Whole batches, and what a reader of committed data must hide of them.
 #[derive(Debug, PartialEq, Eq)]
-struct Batches {
-    data: Bytes,
-    aborted: Vec<(i64, i64)>,
+pub struct ArchivedBatches {
+    /// The batches.
+    pub data: Bytes,
+    /// Producer and first offset of aborted transactions.
+    pub aborted: Vec<(i64, i64)>,
 }
 
-/// Asks for the records of the partition at `index`.
-pub async fn bring(call: &Call, wanted: &WantedPartitions, index: usize) -> Brought {
-    let found = match wanted.place(index) {
-        None => Err(ErrorCode::UnknownTopicOrPartition),
-        Some((at, position, max_bytes)) => {
-            let (offset, max_bytes) = (position.offset, max_bytes.min(MOST_BYTES));
-            let timeout = Duration::from_millis(call.shared.settings.remote_fetch_max_wait_ms);
-            let asked = Wanted::Batches { offset, max_bytes };
-            let answered = call.shared.archives.ask(call.peer.ip(), at, asked, timeout).await;
-            answered.map(|answered| batches_of(answered, offset, max_bytes))
-        }
-    };
-    Brought { index, found }
+/// Asks for the records from an offset on of the partition at `index` of the request.
+pub async fn bring(call: &Call, index: usize, (at, offset, max_bytes): (Place, i64, usize)) -> Brought {
+    let max_bytes = max_bytes.min(MOST_BYTES);
+    let timeout = Duration::from_millis(call.shared.settings.remote_fetch_max_wait_ms);
+    let asked = Wanted::Batches { offset, max_bytes };
+    let answered = call.shared.archives.ask(call.peer.ip(), at, asked, timeout).await;
+    Brought { index, found: answered.map(|answered| batches_of(answered, offset, max_bytes)) }
 }
 
-fn batches_of(answered: Option<Answered>, offset: i64, max_bytes: usize) -> Option<Batches> {
+fn batches_of(answered: Option<Answered>, offset: i64, max_bytes: usize) -> Option<ArchivedBatches> {
     match answered {
         Some(Answered::Batches(data, aborted)) => Some(cut(&data, &aborted, offset, max_bytes)),
         Some(Answered::Offset(_) | Answered::Refused(_)) | None => None,
@@ -55,7 +46,7 @@ fn batches_of(answered: Option<Answered>, offset: i64, max_bytes: usize) -> Opti
 }
 
 /// The batches from the one with `offset` on, up to `max_bytes`, but one at least.
-fn cut(data: &Bytes, aborted: &[AbortedBatches], offset: i64, max_bytes: usize) -> Batches {
+fn cut(data: &Bytes, aborted: &[AbortedBatches], offset: i64, max_bytes: usize) -> ArchivedBatches {
     let (mut start, mut end, mut next_offset) = (0, 0, offset);
     for (header, batch) in batches(data).map_while(Result::ok) {
         let behind = end + batch.len();
@@ -68,25 +59,49 @@ fn cut(data: &Bytes, aborted: &[AbortedBatches], offset: i64, max_bytes: usize) 
         }
     }
     let hidden = aborted.iter().filter(|(_, first, last)| *first < next_offset && *last >= offset);
-    Batches { data: data.slice(start..end), aborted: hidden.map(|(id, first, _)| (*id, *first)).collect() }
+    ArchivedBatches {
+        data: data.slice(start..end),
+        aborted: hidden.map(|(id, first, _)| (*id, *first)).collect(),
+    }
 }
 
-impl Brought {
-    /// The answer about the partition; nothing yet where the archive took too long.
-    pub fn answer(
-        &self,
-        log: &PartitionLog,
-        position: &Position,
-        reader: &FetchReader,
-    ) -> Result<(PartitionData, Records), Unread> {
-        let found = match &self.found {
-            Ok(found) => found,
-            Err(error) => return Err(Unread::Failed(Box::new(failed(position.partition, *error)))),
-        };
-        let blank = whereabouts(log, position);
-        let Some(Batches { data, aborted }) = found else { return Err(Unread::Failed(Box::new(blank))) };
-        let of = |&(producer_id, first_offset): &(i64, i64)| AbortedTransaction { producer_id, first_offset };
-        let aborted_transactions = reader.is_committed().then(|| aborted.iter().map(of).collect());
-        Ok((PartitionData { aborted_transactions, ..blank }, Records::Memory(data.clone())))
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pylog_record::{BatchBuilder, Codec};
+
+    /// A batch of `count` records from `first` on.
+    fn batch(first: i64, count: usize) -> Vec<u8> {
+        let mut builder = BatchBuilder::new();
+        for _ in 0..count {
+            builder.append(0, None, Some(b"value"), &[]).unwrap();
+        }
+        let mut bytes = builder.finish(Codec::None).unwrap();
+        bytes[..8].copy_from_slice(&first.to_be_bytes());
+        bytes
+    }
+
+    fn found(offset: i64, max_bytes: usize, aborted: &[AbortedBatches]) -> (Vec<i64>, Vec<(i64, i64)>) {
+        let data = Bytes::from([batch(0, 5), batch(5, 5), batch(20, 5)].concat());
+        let ArchivedBatches { data, aborted } = cut(&data, aborted, offset, max_bytes);
+        (batches(&data).map(|each| each.unwrap().0.base_offset).collect(), aborted)
+    }
+
+    #[test]
+    fn a_client_gets_the_batches_from_its_offset_on_as_far_as_they_fit_and_one_at_least() {
+        assert_eq!(found(0, 1 << 20, &[]).0, [0, 5, 20]);
+        assert_eq!(found(4, 1 << 20, &[]).0, [0, 5, 20]);
+        assert_eq!(found(5, 1, &[]).0, [5]);
+        assert_eq!(found(10, 1, &[]).0, [20], "there is a gap");
+        assert_eq!(found(25, 1, &[]).0, [] as [i64; 0]);
+        let two = batch(0, 5).len() * 2;
+        assert_eq!(found(0, two, &[]).0, [0, 5]);
+    }
+
+    #[test]
+    fn only_transactions_among_these_batches_are_hidden() {
+        let aborted = [(1, 0, 4), (2, 3, 9), (3, 22, 30)];
+        assert_eq!(found(5, 1, &aborted).1, [(2, 3)]);
+        assert_eq!(found(0, 1 << 20, &aborted).1, [(1, 0), (2, 3), (3, 22)]);
     }
 }

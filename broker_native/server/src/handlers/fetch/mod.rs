@@ -96,7 +96,9 @@ fn from_archive(call: Call, mut wanted: WantedPartitions, plan: SessionPlan, ind
     Outcome::in_order(async move {
         let caller = call.clone();
         let answer = guarded(&caller.shared, async move {
-            wanted.brought = Some(bring(&call, &wanted, index).await);
+            if let Some(place) = wanted.place(index) {
+                wanted.brought = Some(bring(&call, index, place).await);
+            }
             // Topics or rights may have changed meanwhile.
             wanted.look_again(&call);
             let gathered = gather(&call, &wanted);

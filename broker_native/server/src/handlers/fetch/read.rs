@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::archived::Brought;
+use super::archived::{ArchivedBatches, Brought};
 use super::failed::failed;
 use super::reader::FetchReader;
 use crate::call::Call;
@@ -135,8 +135,8 @@ impl WantedPartitions {
         }
     }
 
-    /// Which partition the one at `index` is, and how many bytes of it are wanted.
-    pub fn place(&self, index: usize) -> Option<(Place, &Position, usize)> {
+    /// Which partition the one at `index` is, and from which offset on how many bytes of it are wanted.
+    pub fn place(&self, index: usize) -> Option<(Place, i64, usize)> {
         let Ok(Found { partition, log }) = self.found.get(index)? else { return None };
         let position = &self.asked.get(index)?.position;
         let at = Place {
@@ -144,7 +144,7 @@ impl WantedPartitions {
             topic_id: log.topic_id(),
             partition: partition.spec.partition,
         };
-        Some((at, position, Limits::of(position, self, 0).max_bytes))
+        Some((at, position.offset, Limits::of(position, self, 0).max_bytes))
     }
 
     /// Woken by new data.
@@ -261,7 +261,7 @@ pub fn gather(call: &Call, wanted: &WantedPartitions) -> GatheredPartitions {
                 ))))
             }
             Ok(found) => match wanted.brought.as_ref().filter(|brought| brought.index == index) {
-                Some(brought) => brought.answer(&found.log, position, &wanted.reader),
+                Some(brought) => take(&found.log, position, &wanted.reader, brought),
                 None => read_partition(call, found, position, wanted, gathered.bytes),
             },
             Err(answer) => Err(Unread::Failed(answer.clone())),
@@ -351,6 +351,23 @@ fn is_archived(
     Ok((archived.start..archived.end).contains(&position.offset))
 }
 
+/// The answer about a partition whose records were asked for in the archive.
+fn take(
+    log: &PartitionLog,
+    position: &Position,
+    reader: &FetchReader,
+    brought: &Brought,
+) -> Result<(PartitionData, Records), Unread> {
+    let failed_with = |data| Unread::Failed(Box::new(data));
+    let found = brought.found.as_ref();
+    let found = found.map_err(|error| failed_with(failed(position.partition, *error)))?;
+    let blank = whereabouts(log, position);
+    let Some(ArchivedBatches { data, aborted }) = found else { return Err(failed_with(blank)) };
+    let of = |&(producer_id, first_offset): &(i64, i64)| AbortedTransaction { producer_id, first_offset };
+    let aborted_transactions = reader.is_committed().then(|| aborted.iter().map(of).collect());
+    Ok((PartitionData { aborted_transactions, ..blank }, Records::Memory(data.clone())))
+}
+
 /// How much may be read of one partition.
 #[derive(Clone, Copy)]
 struct Limits {
@@ -382,7 +399,7 @@ fn departed(log: &PartitionLog, position: &Position) -> Option<PartitionData> {
 }
 
 /// The log's offsets, without records.
-pub fn whereabouts(log: &PartitionLog, position: &Position) -> PartitionData {
+fn whereabouts(log: &PartitionLog, position: &Position) -> PartitionData {
     let offsets = log.offsets();
     PartitionData {
         partition_index: position.partition,
