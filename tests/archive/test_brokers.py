@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -300,6 +301,46 @@ def test_a_broker_that_is_killed_while_it_archives_goes_on_and_loses_nothing(tmp
         assert found == [f"{each:0200}".encode() for each in range(number)]
         assert sorted(acknowledged) == found
         assert ArchiveLog(str(tmp_path / "archive")).manifest("killed", 0).missing(0, end * 3 // 4) == []
+    finally:
+        broker.close()
+
+
+def test_a_log_that_lost_what_was_archived_is_not_mixed_with_it(tmp_path: Path) -> None:
+    broker = begun(tmp_path / "broker", tmp_path / "archive").start()
+    try:
+        with Admin(broker.bootstrap_servers) as admin:
+            fill(broker, admin, "lost")
+            broker.terminate()
+            shutil.copytree(tmp_path / "broker", tmp_path / "before")
+            broker.start()
+        with Admin(broker.bootstrap_servers) as admin:
+            write(broker.bootstrap_servers, "lost", values(600, 1_000), batch_num_messages=10)
+            until_short(admin, "lost", 800)
+            broker.terminate()
+        shutil.rmtree(tmp_path / "broker")
+        (tmp_path / "before").rename(tmp_path / "broker")
+        broker.start()
+        manifest = ArchiveLog(str(tmp_path / "archive")).manifest("lost", 0)
+        assert manifest.end > 800
+        for turn in range(2):
+            with Admin(broker.bootstrap_servers) as admin:
+                end = offset(admin, "lost", LATEST)
+                assert end == 600 + turn * 500
+                write(
+                    broker.bootstrap_servers,
+                    "lost",
+                    (f"{number} other" for number in range(500)),
+                    batch_num_messages=10,
+                )
+                until(lambda: "has lost records since they were archived" in broker.logs(), broker.logs)
+                found = read_from(broker.bootstrap_servers, "lost", 0, end + 500)
+                assert [number for number, _ in found] == list(range(end + 500))
+                texts = [value.decode() for _, value in found]
+                assert texts[:600] == list(values(0, 600))
+                assert texts[600:] == [f"{number} other" for number in range(500)] * (turn + 1)
+                assert ArchiveLog(str(tmp_path / "archive")).manifest("lost", 0) == manifest, "nothing is copied"
+            broker.terminate()
+            broker.start()
     finally:
         broker.close()
 

@@ -24,7 +24,7 @@ from pylog_spark.archive.store.pruning import GRACE_S, drop_objects
 from pylog_spark.archive.store.writing import PartitionWriter
 from pylog_spark.archive.tiered.broker import BrokerArchives, Partition, Question, led_partitions
 from pylog_spark.archive.tiered.known import KnownArchive
-from pylog_spark.client.errors import LogError
+from pylog_spark.client.errors import LogError, translated
 
 log = logging.getLogger("pylog.broker.archive")
 
@@ -114,7 +114,7 @@ class Copier:
         manifest = self._known.manifest(at.key)
         if manifest is None:
             return
-        start = self._start_to_keep(at, manifest)
+        start = start_to_keep(at, manifest, time.time_ns() // 1_000_000)
         if manifest.end >= at.closed_until and start <= manifest.start:
             return
         self._store_topic(at)
@@ -145,7 +145,8 @@ class Copier:
 
     def _fetch(self, at: Partition, position: int, most: int) -> tuple[bytes, int]:
         began = time.monotonic()
-        found = self._archives.read(at.topic_id, at.partition, at.leader_epoch, position, most)
+        with translated():
+            found = self._archives.read(at.topic_id, at.partition, at.leader_epoch, position, most)
         if found is None:
             raise LogError("NOT_LEADER_OR_FOLLOWER", f"{at.name} is not led here any more.")
         if not found[0]:
@@ -154,20 +155,6 @@ class Copier:
         wanted_s = len(found[0]) / self._settings.bytes_per_second
         self._closing.wait(max(0.0, wanted_s - (time.monotonic() - began)))
         return found
-
-    def _start_to_keep(self, at: Partition, manifest: Manifest) -> int:
-        """The first offset that retention keeps: segments go from the front, whole. Pure but for the time of day."""
-        kept = [each for each in manifest.segments if each.next > manifest.start]
-        if at.retention_ms >= 0:
-            before_ms = time.time_ns() // 1_000_000 - at.retention_ms
-            while kept and kept[0].max_timestamp < before_ms:
-                del kept[0]
-        if at.retention_bytes >= 0:
-            surplus = sum(each.bytes for each in kept) + at.bytes_here - at.retention_bytes
-            while kept and surplus >= kept[0].bytes:
-                surplus -= kept[0].bytes
-                del kept[0]
-        return max(manifest.start, kept[0].first if kept else manifest.end)
 
     def _remove_before(self, at: Partition, writer: PartitionWriter, offset: int) -> None:
         """Let the archive begin at an offset, or where a cut needs it to."""
@@ -224,3 +211,17 @@ class Copier:
                 "%s cannot be archived now, and nothing of it is deleted here; it is tried again: %s", at.name, error
             )
             self._failing[at.key] = str(error)
+
+
+def start_to_keep(at: Partition, manifest: Manifest, now_ms: int) -> int:
+    """The first offset that retention keeps: segments go from the front, whole. Pure."""
+    kept = [each for each in manifest.segments if each.next > manifest.start]
+    if at.retention_ms >= 0:
+        while kept and kept[0].max_timestamp < now_ms - at.retention_ms:
+            del kept[0]
+    if at.retention_bytes >= 0:
+        surplus = sum(each.bytes for each in kept) + at.bytes_here - at.retention_bytes
+        while kept and surplus >= kept[0].bytes:
+            surplus -= kept[0].bytes
+            del kept[0]
+    return max(manifest.start, kept[0].first if kept else manifest.end)

@@ -6,12 +6,16 @@ Thread-safe: a manifest is never changed, only put in place of another.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
+from pylog_spark.archive.store.layout import partition_folder
 from pylog_spark.archive.store.manifest import Manifest
 from pylog_spark.archive.store.objects import Objects
+from pylog_spark.archive.store.reading import load_footer
+from pylog_spark.archive.store.segment import open_frame
 from pylog_spark.archive.store.writing import read_manifest
 from pylog_spark.archive.tiered.broker import BrokerArchives, Partition
-from pylog_spark.client.errors import LogError
+from pylog_spark.client.errors import LogError, translated
 
 log = logging.getLogger("pylog.broker.archive")
 
@@ -64,22 +68,54 @@ class KnownArchive:
         self._manifests[at.key] = manifest
         end = manifest.end if end is None else end
         start = min(manifest.start, end)
-        if not self._archives.set_archived(at.topic_id, at.partition, at.leader_epoch, (start, end), epochs_of(manifest)):
+        if not self._archives.set_archived(
+            at.topic_id, at.partition, at.leader_epoch, (start, end), epochs_of(manifest)
+        ):
             raise LogError("NOT_LEADER_OR_FOLLOWER", f"{at.name} is not led here any more.")
 
     def _common_end(self, at: Partition, manifest: Manifest) -> int:
-        """The offset up to which the archive has the same records as the log, by leader epochs (KIP-101)."""
-        epochs = epochs_of(manifest)
-        if not epochs:
-            return manifest.end
-        ends = [start for _, start in epochs[1:]] + [manifest.end]
-        for (epoch, start), end in zip(reversed(epochs), reversed(ends), strict=True):
-            found = self._archives.epoch_end(at.topic_id, at.partition, epoch)
-            if found is not None and (found[0] == epoch or found[1] >= end):
-                return min(end, found[1])
-            if start <= manifest.start:
-                break
-        return manifest.start
+        """The offset up to which the archive has the same records as the log, as far as that is found out; raises `LogError`, OSError."""
+        end = common_end(manifest, lambda epoch: self._archives.epoch_end(at.topic_id, at.partition, epoch))
+        if end < manifest.end or self._has_last_batch(at, manifest):
+            return end
+        # Where the log has other records is not known: what it has itself counts.
+        return max(manifest.start, min(at.start, end))
+
+    def _has_last_batch(self, at: Partition, manifest: Manifest) -> bool:
+        """Whether the last batch of the archive stands in the log, or is not there any more.
+
+        A broker alone has one leader epoch for ever, so after a loss of records that does not tell its histories apart.
+        """
+        if not manifest.segments or manifest.end <= max(at.start, manifest.start):
+            return True
+        with translated():
+            found = self._archives.read(at.topic_id, at.partition, at.leader_epoch, manifest.end - 1, 1)
+        if found is None or not found[0]:
+            return True
+        segment = manifest.segments[-1]
+        folder = partition_folder(manifest.topic, manifest.topic_id, manifest.partition)
+        path = f"{folder}/{segment.name}"
+        frame = load_footer(self._objects, path, segment.size).frames[-1]
+        stored = self._objects.read_part(path, frame.position, frame.size)
+        return open_frame(stored, frame, path).endswith(found[0])
+
+
+def common_end(manifest: Manifest, epoch_end: Callable[[int], tuple[int, int] | None]) -> int:
+    """The offset up to which an archive and a log are one history by their leader epochs (KIP-101).
+
+    `epoch_end` gives of a leader epoch the largest one up to it that the log knows, and where that ends; None for one that is newer than all of them.
+    """
+    epochs = epochs_of(manifest)
+    if not epochs:
+        return manifest.end
+    ends = [start for _, start in epochs[1:]] + [manifest.end]
+    for (epoch, start), end in zip(reversed(epochs), reversed(ends), strict=True):
+        found = epoch_end(epoch)
+        if found is not None and (found[0] == epoch or found[1] >= end):
+            return min(end, found[1])
+        if start <= manifest.start:
+            break
+    return manifest.start
 
 
 def epochs_of(manifest: Manifest) -> list[tuple[int, int]]:
