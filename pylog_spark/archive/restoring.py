@@ -7,10 +7,11 @@ of retention, by which it would lose them at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
-from pylog_spark.archive.checking import ArchiveReader, Segment
+from pylog_spark.archive.checking import Segment
 from pylog_spark.archive.document import Beginning, PartitionRange
 from pylog_spark.client.admin import Admin
 from pylog_spark.client.errors import LogError
@@ -44,10 +45,19 @@ class RestoreOptions:
     replication_factor: int | None = None
 
 
+class Restorable(Protocol):
+    """A topic in an archive, read once: an `ArchiveReader` of a file, or a `StoredTopicReader`."""
+
+    beginning: Beginning
+
+    def segments(self) -> Iterator[Segment]:
+        """Give its batches, each partition's by offset. Raises `LogError` at what is missing or damaged."""
+
+
 def restore(
-    admin: Admin, path: str, options: RestoreOptions, say: Callable[[str], None], report: Report
+    admin: Admin, reader: Restorable, options: RestoreOptions, say: Callable[[str], None], report: Report
 ) -> tuple[str, int]:
-    """Make the topic of the archive `path`, or go on with it.
+    """Make the topic of an archive, or go on with it.
 
     Returns
     -------
@@ -60,9 +70,8 @@ def restore(
         The topic is there and no unfinished import of this archive, the archive is damaged, or brokers do not answer. What was restored stays;
         the same call goes on.
     OSError
-        The file cannot be read.
+        The archive cannot be read.
     """
-    reader = ArchiveReader(path)
     beginning = reader.beginning
     name = options.topic or beginning.topic
     source = f"archive-{beginning.topic_id}"
@@ -120,7 +129,7 @@ def _refused(admin: Admin, name: str, setting: str, text: str | None) -> str | N
     return None
 
 
-def _fill(admin: Admin, name: str, source: str, reader: ArchiveReader, report: Report) -> int:
+def _fill(admin: Admin, name: str, source: str, reader: Restorable, report: Report) -> int:
     """Append what is missing; how many batches that were."""
     ranges = {each.partition: each for each in reader.beginning.ranges}
     ends = {

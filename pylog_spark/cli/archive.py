@@ -35,6 +35,7 @@ Examples:
   pylog archive verify orders.pylog.zst
   pylog archive import orders.pylog.zst --topic orders-2025
   pylog archive copy orders events --to s3://bucket/logs
+  pylog archive restore s3://bucket/logs orders
   pylog inspect s3://bucket/logs
 
 The file is a tar archive in zstandard: 'tar --zstd -xf FILE -C DIR' gives a data directory that
@@ -116,12 +117,49 @@ def import_(
     The brokers must be pylog's. The topic must be new; when an import was cut, the same command goes on with it, and nobody else writes to
     the topic until it is whole. It keeps all records: retention.ms and retention.bytes are set only by --config.
     """
+    from pylog_spark.archive.checking import ArchiveReader
     from pylog_spark.archive.restoring import RestoreOptions, restore
 
     options = RestoreOptions(topic, dict(settings), replication_factor)
     with admin_of(bootstrap, client_config) as admin, _progress("imported") as report:
-        name, batches = restore(admin, file, options, _say, report)
+        name, batches = restore(admin, ArchiveReader(file), options, _say, report)
     click.echo(f"Topic {name} is whole: {plural(batches, 'batch', 'batches')} imported.")
+
+
+@archive.command("restore")
+@click.argument("url")
+@click.argument("topic")
+@click.option("--as", "name", metavar="NAME", help="Name of the topic that is made.  [default: as in the archive]")
+@click.option("--config", "-c", "settings", cls=SettingOption, owners=["topic"],
+              help="A setting of the topic that is to be other than in the archive. Repeatable.")  # fmt: skip
+@click.option(
+    "--replication-factor", "-r", type=click.IntRange(1), default=1, show_default=True, help="Replicas of the topic."
+)
+@bootstrap_option
+@client_config_option
+def restore_(
+    url: str,
+    topic: str,
+    name: str | None,
+    settings: list[tuple[str, str]],
+    replication_factor: int,
+    bootstrap: str,
+    client_config: list[tuple[str, str]],
+) -> None:
+    """Make a topic of what the archive at URL has of TOPIC: the same records, headers, times, transactions and settings, at the same offsets.
+
+    The brokers must be pylog's. The topic must be new; when a restore was cut, the same command goes on with it, and nobody else writes to the
+    topic until it is whole. It keeps all records: retention.ms and retention.bytes are set only by --config.
+    """
+    from pylog_spark.archive.restoring import RestoreOptions, restore
+    from pylog_spark.archive.store.reading import ArchiveLog
+    from pylog_spark.archive.store.restoring import StoredTopicReader
+
+    options = RestoreOptions(name, dict(settings), replication_factor)
+    reader = StoredTopicReader(ArchiveLog(url), topic)
+    with admin_of(bootstrap, client_config) as admin, _progress("restored") as report:
+        made, batches = restore(admin, reader, options, _say, report)
+    click.echo(f"Topic {made} is whole: {plural(batches, 'batch', 'batches')} restored.")
 
 
 @archive.command()

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from pylog_spark.archive.checking import ArchiveReader
 from pylog_spark.archive.container import members
 from pylog_spark.archive.document import segment_of
 from pylog_spark.archive.exporting import ExportOptions, export
@@ -27,7 +28,7 @@ def restored(
 ) -> int:
     """Make the topic `name` of an archive; how many batches that took."""
     options = RestoreOptions(name, {setting.replace("_", "."): text for setting, text in configs.items()})
-    _, batches = restore(admin, str(path), options, say, lambda _done, _whole: None)
+    _, batches = restore(admin, ArchiveReader(str(path)), options, say, lambda _done, _whole: None)
     return batches
 
 

@@ -9,6 +9,8 @@ import json
 import os
 import random
 import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,7 +39,7 @@ from tests.archive.brokers import (
 from tests.directories.support import LEVELS, consumed
 from tests.harness import runs
 from tests.harness.waiting import until
-from tests.mirror.support import ends, raw_batches, write, write_in_transactions
+from tests.mirror.support import ends, environment, raw_batches, write, write_in_transactions
 
 KILLS = runs.rounds("PYLOG_ARCHIVE_KILLS", 3, 30)
 SEED = runs.seed("PYLOG_ARCHIVE_SEED")
@@ -303,6 +305,35 @@ def test_a_broker_that_is_killed_while_it_archives_goes_on_and_loses_nothing(tmp
         assert ArchiveLog(str(tmp_path / "archive")).manifest("killed", 0).missing(0, end * 3 // 4) == []
     finally:
         broker.close()
+
+
+def test_after_all_brokers_and_disks_are_lost_a_new_cluster_is_made_of_the_archive_alone(tmp_path: Path) -> None:
+    with begun(tmp_path / "broker", tmp_path / "archive") as running, Admin(running.bootstrap_servers) as admin:
+        admin.create_topic("drill", 2, config={**SHORT, "retention.ms": "86400000"})
+        write(running.bootstrap_servers, "drill", values(0, 900), batch_num_messages=10)
+        write_in_transactions(running.bootstrap_servers, "drill", "some", 10)
+        write(running.bootstrap_servers, "drill", values(0, 300), batch_num_messages=10)
+        for number, end in enumerate(ends(running.bootstrap_servers, "drill", 2)):
+            until_short(admin, "drill", end * 2 // 3, number)
+        rows = {level: consumed(running.bootstrap_servers, "drill", 2, level) for level in LEVELS}
+    archived = ArchiveLog(str(tmp_path / "archive"))
+    behind = [archived.manifest("drill", number).end for number in range(2)]
+    shutil.rmtree(tmp_path / "broker")
+    with begun(tmp_path / "new", tmp_path / "archive") as running:
+        words = [sys.executable, "-m", "pylog_spark", "archive", "restore", str(tmp_path / "archive"), "drill"]
+        servers = {"PYLOG_BOOTSTRAP_SERVERS": running.bootstrap_servers}
+        done = subprocess.run(words, env={**environment(), **servers}, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.startswith("Topic drill is whole: ")
+        assert "topic drill keeps all records: retention.ms=86400000 of the archive is not set" in done.stderr
+        with Admin(running.bootstrap_servers) as admin:
+            # It is archived anew, under its new id, and removed from the new broker.
+            for number in range(2):
+                until_short(admin, "drill", behind[number] // 2, number)
+            for level in LEVELS:
+                found = consumed(running.bootstrap_servers, "drill", 2, level)
+                assert found == [row for row in rows[level] if row.offset < behind[row.partition]]
+            write(running.bootstrap_servers, "drill", ["it goes on"])
 
 
 def test_a_log_that_lost_what_was_archived_is_not_mixed_with_it(tmp_path: Path) -> None:

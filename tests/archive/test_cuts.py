@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pylog_spark.archive.checking import verify
+from pylog_spark.archive.checking import ArchiveReader, verify
 from pylog_spark.archive.container import members
 from pylog_spark.archive.restoring import RestoreOptions, restore
 from pylog_spark.client import Admin, Producer
@@ -98,7 +98,7 @@ def test_an_import_that_was_cut_anywhere_goes_on_and_nobody_else_writes_before(
                     raise Cut
 
             with pytest.raises(Cut):
-                restore(admin, str(whole), RestoreOptions(name), print, report)
+                restore(admin, ArchiveReader(str(whole)), RestoreOptions(name), print, report)
             with pytest.raises(LogError, match="pylog archive import"), Producer(servers, name) as producer:
                 producer.send(b"from somebody else", partition=0)
             restored(admin, whole, name)
