@@ -1,23 +1,38 @@
 """Archives: how quickly logs are copied into one, and Spark reads it, beside Spark's connector on the topic itself."""
 
 import shutil
+import subprocess
+import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 
+from confluent_kafka import Consumer, TopicPartition
+
 from benchmarks.bench import PARTITIONS, Bench, Runs
-from benchmarks.load import create_topic, produce, texts
-from benchmarks.process import cpu_seconds
+from benchmarks.load import consume, create_topic, produce, round_trips_ms, texts, until
+from benchmarks.process import cpu_seconds, peak_rss_mib
 from pylog_spark.archive.container import zstandard_module
 from pylog_spark.archive.store.copying import CopyOptions, copy_topic
 from pylog_spark.archive.store.root import open_archive
 from pylog_spark.archive.store.segment import FRAME_BYTES
 from pylog_spark.client import Admin
+from pylog_spark.testing import LocalBroker
 
 _MILLION = 1_000_000
 _MIB = 1 << 20
 #: The side that reads the same topic from pylog's broker, over the network.
 BY_BROKER = "by broker"
 _VALUE_BYTES = 1_000
+
+
+#: Nobody reads old records meanwhile; somebody reads as many that the broker has itself.
+UNDISTURBED, BESIDE_LOCAL = "undisturbed", "beside the broker's own"
+_COLD, _WARM, _HOT = "cold", "warm", "hot"
+_MOST_S = 600
+_TRIPS = 2_000
+_SMALL = 200
 
 
 def _topic(bench: Bench, side: str, records: int) -> str:
@@ -97,3 +112,86 @@ def copy(bench: Bench, records: int, figure: str) -> Runs:
         return pieces * len(words)
 
     return bench.take_turns({side: partial(once, side) for side in ("pylog", "ceiling")})
+
+
+def _cold_broker(bench: Bench, records: int) -> LocalBroker:
+    """A broker with a topic of which it has only the end itself, one that it has all of, and one that is empty; the same for all rows."""
+    if bench not in _cold:
+        settings = {"remote_log_manager_task_interval_ms": 500, "log_retention_check_interval_ms": 500}
+        frequent = {"log_flush_offset_checkpoint_interval_ms": 500, "log_segment_delete_delay_ms": 0}
+        folder = bench.fresh_folder("cold")
+        broker = LocalBroker(folder / "data", archive_url=str(folder / "archive"), **settings, **frequent).start()
+        bench.when_closed(broker.close)
+        _cold[bench] = broker
+        archived = {"remote.storage.enable": "true", "local.retention.bytes": str(8 * _MIB)}
+        with Admin(broker.bootstrap_servers) as admin:
+            for name, configs in ((_COLD, archived), (_WARM, {}), (_HOT, {})):
+                admin.create_topic(name, 1, config={"segment.bytes": str(8 * _MIB), **configs})
+            for name in (_COLD, _WARM):
+                produce(broker.bootstrap_servers, name, records, texts(_VALUE_BYTES), {"linger.ms": 50}, 0)
+            until(lambda: admin.offsets([(_COLD, 0, _EARLIEST_LOCAL)])[0].offset > records // 2)
+    return _cold[bench]
+
+
+#: Of each run.
+_cold: dict[Bench, LocalBroker] = {}
+_EARLIEST_LOCAL = -4
+
+
+def round_trip(bench: Bench, records: int, percentile: float) -> Runs:
+    """Milliseconds from produce to receive of one client, while another reads old records as fast as it can."""
+    broker, times = _cold_broker(bench, bench.records(records)), max(100, bench.records(_TRIPS))
+
+    def once(side: str) -> float:
+        with _scanning(broker, {"pylog": _COLD, BESIDE_LOCAL: _WARM}.get(side)):
+            trips = round_trips_ms(broker.bootstrap_servers, _HOT, b"x" * _SMALL, times)
+        return sorted(trips)[int(len(trips) * percentile)]
+
+    return bench.take_turns({side: partial(once, side) for side in ("pylog", UNDISTURBED, BESIDE_LOCAL)})
+
+
+@contextmanager
+def _scanning(broker: LocalBroker, topic: str | None) -> Iterator[None]:
+    """Somebody reads a topic from its beginning on, again and again."""
+    if topic is None:
+        yield
+        return
+    words = [sys.executable, "-m", __name__, broker.bootstrap_servers, topic]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as scan:
+        assert scan.stdout is not None
+        try:
+            scan.stdout.readline()
+            yield
+        finally:
+            scan.kill()
+
+
+def scan(bench: Bench, records: int, figure: str) -> Runs:
+    """MiB of records a second that librdkafka reads of what only the archive has, and of what the broker has (`figure`: rate); or the most
+    memory that the broker ever had, in MiB (memory)."""
+    records = bench.records(records)
+    broker = _cold_broker(bench, records)
+
+    def once(topic: str) -> float:
+        took_s = consume(broker.bootstrap_servers, topic, records)
+        return records * _VALUE_BYTES / _MIB / took_s if figure == "rate" else peak_rss_mib(broker.pid)
+
+    sides = {"pylog": _COLD, BESIDE_LOCAL: _WARM} if figure == "rate" else {"pylog": _COLD}
+    return bench.take_turns({side: partial(once, topic) for side, topic in sides.items()})
+
+
+def _scan_for_ever(servers: str, topic: str) -> None:
+    """Read a topic again and again; a line says that records come."""
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": "scan", "enable.partition.eof": True})
+    said = False
+    until_s = time.monotonic() + _MOST_S
+    while time.monotonic() < until_s:
+        consumer.assign([TopicPartition(topic, 0, 0)])
+        while not any(message.error() for message in consumer.consume(10_000, 1.0)):
+            if not said:
+                print("reading", flush=True)
+                said = True
+
+
+if __name__ == "__main__":
+    _scan_for_ever(*sys.argv[1:])

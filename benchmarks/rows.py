@@ -135,6 +135,14 @@ _ARCHIVE_ROWS = (
         partial(archives.copy, records=1_000_000, figure="rate")),
     Row("archive-copy-cpu", "  CPU of copy and broker, a GiB", "CPU s", False, ratio_at_most(2.0, "ceiling"),
         partial(archives.copy, records=1_000_000, figure="cpu")),
+    Row("cold-scan", "old records that only the archive has, read by librdkafka", "MiB/s", True, part(),
+        partial(archives.scan, records=1_000_000, figure="rate")),
+    Row("cold-p99", "end to end 200 B, 99th percentile, beside such a reader", "ms", False, ratio_at_most(1.2, archives.UNDISTURBED),
+        partial(archives.round_trip, records=1_000_000, percentile=0.99)),
+    Row("cold-p50", "  median", "ms", False, ratio_at_most(1.2, archives.UNDISTURBED),
+        partial(archives.round_trip, records=1_000_000, percentile=0.5)),
+    Row("cold-memory", "  most memory of the broker", "MiB", False, at_most(100, "MiB"),
+        partial(archives.scan, records=1_000_000, figure="memory")),
 )  # fmt: skip
 
 _TYPED_ROWS = tuple(
