@@ -80,9 +80,12 @@ class Shelf(Objects):
             raise FileNotFoundError(name)
         return self._content[name]
 
-    def put(self, name: str, content: bytes) -> None:
+    def read_part(self, name: str, position: int, size: int) -> bytes:
+        return self.read(name)[position : position + size]
+
+    def put(self, name: str, content: bytes | bytearray) -> None:
         self._pause()
-        self._content[name] = content
+        self._content[name] = bytes(content)
         self._pause()  # The answer may be lost.
 
     def delete(self, name: str) -> None:

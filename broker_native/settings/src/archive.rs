@@ -4,12 +4,12 @@ use crate::declare::settings;
 settings! { rows
     /// Most bytes of memory for parts of the archive that were read for clients, and are kept for who reads on. Only pylog has
     /// this setting.
-    "archive.cache.bytes" LONG = /* 32 MiB */ 32 << 20, at_least(1);
+    "archive.cache.bytes" LONG = /* 16 MiB */ 16 << 20, at_least(1);
     /// Level of zstandard by which segments are compressed in the archive. Only pylog has this setting.
     "archive.compression.level" INT = 3, between(1, 22);
-    /// Bytes of an object of the archive at which it is complete. So much memory is taken while one is copied, and half as much
-    /// again. Only pylog has this setting.
-    "archive.segment.bytes" LONG = /* 32 MiB */ 32 << 20, at_least(1);
+    /// Bytes of an object of the archive at which it is complete. So much memory is taken while one is copied, and some MiB
+    /// more. Only pylog has this setting.
+    "archive.segment.bytes" LONG = /* 16 MiB */ 16 << 20, at_least(1);
     /// Where the archive is that topics with remote.storage.enable are copied to: a path, or a URL of S3, GCS, HDFS or anything
     /// else that pyarrow or fsspec opens. All brokers of a cluster need the same. Not set: no topic can be archived. Only pylog
     /// has this setting.

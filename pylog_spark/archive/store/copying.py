@@ -32,7 +32,7 @@ from pylog_spark.mirror.topics import read_topics
 #: Bytes of a segment's object at which it is complete.
 SEGMENT_BYTES = 64 << 20
 #: Most bytes of batches that are fetched at once.
-FETCH_BYTES = 8 << 20
+FETCH_BYTES = 4 << 20
 _COMMITTED = "read_committed"
 
 
@@ -175,10 +175,12 @@ class PartitionCopy:
             if built is None:
                 return
             self._writer.add(*built)
+            # Two objects are never in memory.
+            del built
             self._position = self._writer.manifest.end
             yield self._writer.manifest.segments[-1]
 
-    def _build(self) -> tuple[bytes, StoredSegment, dict[int, int]] | None:
+    def _build(self) -> tuple[bytearray, StoredSegment, dict[int, int]] | None:
         """The next segment; None when there is too little for one."""
         options = self._options
         builder = SegmentBuilder(self._topic, self._topic_id, self._partition, options.level)

@@ -93,7 +93,7 @@ class Objects:
         """A part of an object; less where it ends. Raises FileNotFoundError, OSError."""
         return self._again(lambda: self._read_part(self._path(name), position, size))
 
-    def put(self, name: str, content: bytes) -> None:
+    def put(self, name: str, content: bytes | bytearray) -> None:
         """Make an object. When this returns, it is there after a loss of power, too, as far as the file system promises that. Raises OSError."""
         path = self._path(name)
         if self._is_local:
@@ -136,12 +136,12 @@ class Objects:
         with self._system.open_input_file(path) as file:
             return bytes(file.read_at(size, position))
 
-    def _write_and_move(self, path: str, content: bytes) -> None:
+    def _write_and_move(self, path: str, content: bytes | bytearray) -> None:
         self._system.create_dir(os.path.dirname(path), recursive=True)
         self._write(f"{path}.part", content)
         self._system.move(f"{path}.part", path)
 
-    def _write(self, path: str, content: bytes) -> None:
+    def _write(self, path: str, content: bytes | bytearray) -> None:
         with self._system.open_output_stream(path, compression=None) as stream:
             stream.write(content)
 
@@ -155,7 +155,7 @@ class Objects:
         return f"{self._root}/{name}" if name else self._root
 
 
-def _put_file(path: str, content: bytes) -> None:
+def _put_file(path: str, content: bytes | bytearray) -> None:
     folder = os.path.dirname(path)
     os.makedirs(folder, exist_ok=True)
     part = f"{path}.part"

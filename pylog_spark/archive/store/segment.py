@@ -95,28 +95,31 @@ class SegmentBuilder:
         zstd = zstandard_module()
         self._compressor = zstd.ZstdCompressor(level=level, write_checksum=True, write_content_size=True)
         self._topic, self._topic_id, self._partition = topic, topic_id, partition
-        self._parts: list[bytes] = []
+        self._content = bytearray()
         self._frames: list[Frame] = []
-        #: Bytes of the object so far.
-        self.size = 0
         #: Bytes of batches so far.
         self.bytes = 0
 
     def add(self, data: bytes, runs: Iterable[Run]) -> None:
         """Add batches, each run of them as a frame."""
-        begin = 0
+        begin, view = 0, memoryview(data)
         for run in runs:
-            frame = self._compressor.compress(data[begin : run.end])
+            frame = self._compressor.compress(view[begin : run.end])
             size = run.end - begin
             self._frames.append(
                 Frame(self.size, len(frame), size, run.first_offset, run.next_offset, run.records, run.max_timestamp)
             )
-            self._append(frame)
+            self._content += frame
             self.bytes += size
             begin = run.end
 
-    def finish(self) -> bytes:
-        """The bytes of the object."""
+    @property
+    def size(self) -> int:
+        """Bytes of the object so far."""
+        return len(self._content)
+
+    def finish(self) -> bytearray:
+        """The bytes of the object; nothing may be added any more."""
         document = {
             "format": "pylog-segment",
             "version": _VERSION,
@@ -127,12 +130,8 @@ class SegmentBuilder:
         }
         text = json.dumps(document).encode()
         trailer = _TRAILER.pack(len(text), zlib.crc32(text), MARK)
-        self._append(_HEADER.pack(_SKIPPABLE, len(text) + len(trailer)) + text + trailer)
-        return b"".join(self._parts)
-
-    def _append(self, part: bytes) -> None:
-        self._parts.append(part)
-        self.size += len(part)
+        self._content += _HEADER.pack(_SKIPPABLE, len(text) + len(trailer)) + text + trailer
+        return self._content
 
 
 def footer_bytes(tail: bytes, name: str) -> int:

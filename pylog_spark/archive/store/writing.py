@@ -112,7 +112,7 @@ class PartitionWriter:
         with suppress(OSError):
             self._objects.delete(f"{self._folder}/{self._claim}")
 
-    def add(self, content: bytes, segment: StoredSegment, still_open: Mapping[int, int]) -> None:
+    def add(self, content: bytes | bytearray, segment: StoredSegment, still_open: Mapping[int, int]) -> None:
         """Put the object of a segment, whose name, size and checksum are filled in here, and name it in the manifest.
 
         Raises
@@ -129,7 +129,7 @@ class PartitionWriter:
         named = replace(segment, name=name, size=len(content), checksum=zlib.crc32(content))
         self.change(self.manifest.with_segment(named, still_open))
 
-    def _is_stored(self, path: str, content: bytes) -> bool:
+    def _is_stored(self, path: str, content: bytes | bytearray) -> bool:
         """Whether what is read back is `content`, part by part, so that it is not in memory twice."""
         parts = range(0, len(content), _READ_BACK_BYTES)
         view = memoryview(content)
