@@ -141,6 +141,7 @@ class Broker:
 
     def _begin_archive(self, settings: "ArchiveSettings | None") -> "ArchiveService | None":
         if settings is None:
+            self._registry.warn_of_archived_topics()
             return None
         from pylog_spark.archive.tiered.beside import archive_of
 

@@ -428,6 +428,17 @@ class TopicRegistry:
                     found.append(entry.name)
         return sorted(found)
 
+    def warn_of_archived_topics(self) -> None:
+        """Log that topics are to be archived, on a broker without an archive."""
+        names = [name for name, topic in self.topics.items() if self.overrides(topic).get("remote.storage.enable")]
+        if names:
+            log.error(
+                "This broker has no archive.url, and %d topics have remote.storage.enable, such as %s: of those that it leads it deletes "
+                "nothing, and clients cannot begin at their first records. Start it with the archive.url of the other brokers.",
+                len(names),
+                names[0],
+            )
+
     def warn_of_stray_logs(self, data_dir: str) -> None:
         """Log one line when there are partition directories that belong to no stored topic."""
         found = self.stray_logs(data_dir)

@@ -150,6 +150,20 @@ def test_who_starts_again_gives_the_same_records(tmp_path: Path) -> None:
     assert ArchiveLog(str(tmp_path / "archive")).manifest("again", 0).missing(0, 900) == []
 
 
+def test_a_broker_that_is_started_without_its_archive_says_so_and_deletes_nothing(tmp_path: Path) -> None:
+    with begun(tmp_path / "broker", tmp_path / "archive") as running, Admin(running.bootstrap_servers) as admin:
+        fill(running, admin, "left")
+    with LocalBroker(tmp_path / "broker", log_retention_check_interval_ms=100) as running:
+        assert "This broker has no archive.url, and 1 topics have remote.storage.enable, such as left" in running.logs()
+        with Admin(running.bootstrap_servers, {"default.api.timeout.ms": "1000"}) as admin:
+            start = offset(admin, "left", EARLIEST_LOCAL)
+            with pytest.raises(LogError, match="does not know yet"):
+                offset(admin, "left", EARLIEST)
+            assert [number for number, _ in read_from(running.bootstrap_servers, "left", start, 600 - start)] == list(
+                range(start, 600)
+            )
+
+
 def test_deleted_records_are_gone_from_the_archive_too(broker: LocalBroker, admin: Admin) -> None:
     fill(broker, admin, "deleted")
     local = offset(admin, "deleted", EARLIEST_LOCAL)

@@ -1,7 +1,7 @@
 """The threads of a broker's archive, from the broker's start to its stop.
 
 ``pylog-archive``           copies, every `remote.log.manager.task.interval.ms`, and when records are to be deleted
-``pylog-archive-known``     reads what the archive has when this broker becomes the leader of a partition
+``pylog-archive-known-N``   read what the archive has when this broker becomes the leader of a partition
 ``pylog-archive-read-N``    answer clients
 
 An archive that cannot be reached stops nobody else: the broker serves what it has, deletes nothing that is to be archived, says so in its log
@@ -23,7 +23,7 @@ from pylog_spark.archive.store.copying import CopyOptions
 from pylog_spark.archive.store.layout import StoredTopic
 from pylog_spark.archive.store.objects import Objects
 from pylog_spark.archive.store.root import open_root
-from pylog_spark.archive.tiered.broker import BrokerArchives, Question, led_partitions
+from pylog_spark.archive.tiered.broker import BrokerArchives, Partition, Question, led_partitions
 from pylog_spark.archive.tiered.copier import Copier, CopierSettings
 from pylog_spark.archive.tiered.known import KnownArchive
 from pylog_spark.archive.tiered.reader import ArchiveReader
@@ -33,7 +33,9 @@ from pylog_spark.client.errors import LogError
 log = logging.getLogger("pylog.broker.archive")
 
 _WAIT_MS = 1_000
-#: Seconds that a broker that stops waits for each thread; one that waits for the store for longer ends with the process.
+#: Partitions of which is read at once what the archive has.
+_LEARNERS = 4
+#: Seconds that a broker that stops waits for these threads; one that waits for the store for longer ends with the process.
 _STOP_S = 5.0
 #: Seconds before an archive is tried again that could not be opened.
 _RETRY_S = 2.0
@@ -95,6 +97,7 @@ class ArchiveService:
         self._archives, self._settings, self._cluster, self._topic_of = archives, settings, cluster, topic_of
         self._closing, self._due = threading.Event(), threading.Event()
         self._threads: list[threading.Thread] = []
+        self._claiming, self._claimed = threading.Lock(), set[tuple[str, int]]()
 
     def start(self) -> None:
         """Start; the archive is made when there is none, and may be out of reach."""
@@ -111,8 +114,9 @@ class ArchiveService:
         self._closing.set()
         self._due.set()
         self._archives.close()
+        deadline = time.monotonic() + _STOP_S
         for thread in self._threads:
-            thread.join(_STOP_S)
+            thread.join(max(0.0, deadline - time.monotonic()))
 
     def _keep_going(self, work: Callable[[], None]) -> None:
         while not self._closing.is_set():
@@ -139,7 +143,8 @@ class ArchiveService:
         copying = CopierSettings(options, settings.bytes_per_second)
         copier = Copier(objects, archives, known, copying, self._topic_of, self._closing)
         reader = ArchiveReader(objects, archives, known, settings.cache_bytes)
-        self._begin("pylog-archive-known", partial(self._learn, known))
+        for number in range(_LEARNERS):
+            self._begin(f"pylog-archive-known-{number}", partial(self._learn, known))
         for number in range(settings.readers):
             self._begin(f"pylog-archive-read-{number}", partial(self._answer, reader, copier))
         self._keep_going(partial(self._copy, copier, Sweeper(objects, self._cluster)))
@@ -179,19 +184,41 @@ class ArchiveService:
 
     def _learn(self, known: KnownArchive) -> None:
         while not self._closing.is_set():
-            failed = False
-            for at in led_partitions(self._archives):
-                if at.is_known or self._closing.is_set():
-                    continue
-                try:
-                    known.learn(at)
-                except (LogError, OSError) as error:
-                    failed = True
-                    log.warning("What the archive has of %s cannot be read now, and is tried again: %s", at.name, error)
-            if failed:
-                self._closing.wait(_RETRY_S)
-            else:
+            at = self._claim_unknown()
+            if at is None:
                 self._archives.wait(_WAIT_MS)
+                continue
+            try:
+                learned = self._learn_one(known, at)
+            finally:
+                self._claimed.discard(at.key)
+            if not learned:
+                self._closing.wait(_RETRY_S)
+
+    def _claim_unknown(self) -> Partition | None:
+        """A partition of which it is not known what the archive has, and that no other thread reads about; one whose reads hang keeps one thread only."""
+        with self._claiming:
+            for at in led_partitions(self._archives):
+                if not at.is_known and at.key not in self._claimed:
+                    self._claimed.add(at.key)
+                    return at
+        return None
+
+    def _learn_one(self, known: KnownArchive, at: Partition) -> bool:
+        """Learn of a partition; whether that could be done."""
+        try:
+            known.learn(at)
+        except LogError as error:
+            if error.kind == "NOT_LEADER_OR_FOLLOWER":
+                return True
+            return self._say_unknown(at, error)
+        except OSError as error:
+            return self._say_unknown(at, error)
+        return True
+
+    def _say_unknown(self, at: Partition, error: Exception) -> bool:
+        log.warning("What the archive has of %s cannot be read now, and is tried again: %s", at.name, error)
+        return False
 
     def _answer(self, reader: ArchiveReader, copier: Copier) -> None:
         while not self._closing.is_set():
