@@ -173,7 +173,8 @@ def write(servers: str, topic: str, values: Iterable[str], **settings: object) -
 
 
 def write_in_transactions(servers: str, topic: str, name: str, count: int) -> None:
-    """Write some transactions, of which every other one is aborted."""
+    """Write some transactions, of which every other one is aborted, and wait until all of the topic have ended in its logs: Apache Kafka writes
+    their markers after it has answered."""
     producer = Producer({"bootstrap.servers": servers, "transactional.id": name})
     producer.init_transactions(30)
     for number in range(count):
@@ -185,6 +186,12 @@ def write_in_transactions(servers: str, topic: str, name: str, count: int) -> No
             producer.abort_transaction(30)
         else:
             producer.commit_transaction(30)
+    with Admin(servers) as admin:
+        partitions = len(admin.topic(topic).partitions)
+    until(
+        lambda: ends(servers, topic, partitions, "read_committed") == ends(servers, topic, partitions),
+        f"no transaction is open in {topic}",
+    )
 
 
 def _dotted(settings: Mapping[str, object]) -> dict[str, object]:
