@@ -167,6 +167,8 @@ def test_a_broker_that_is_started_without_its_archive_says_so_and_deletes_nothin
 def test_deleted_records_are_gone_from_the_archive_too(broker: LocalBroker, admin: Admin) -> None:
     fill(broker, admin, "deleted")
     local = offset(admin, "deleted", EARLIEST_LOCAL)
+    (deleted,) = admin.delete_records([("deleted", 0, 601)])
+    assert deleted.error == "OFFSET_OUT_OF_RANGE"
     (deleted,) = admin.delete_records([("deleted", 0, 200)])
     assert (deleted.error, deleted.low_watermark) == (None, 200)
     assert (offset(admin, "deleted", EARLIEST), offset(admin, "deleted", EARLIEST_LOCAL)) == (200, local)
@@ -188,7 +190,10 @@ def test_records_that_a_cut_needs_are_not_deleted(broker: LocalBroker, admin: Ad
     (deleted,) = admin.delete_records([("pinned", 0, 200)])
     assert deleted.error == "POLICY_VIOLATION"
     assert "a cut needs the offsets from 100 on" in broker.logs()
-    assert offset(admin, "pinned", EARLIEST) == 0
+    local = offset(admin, "pinned", EARLIEST_LOCAL)
+    (deleted,) = admin.delete_records([("pinned", 0, 599)])
+    assert deleted.error == "POLICY_VIOLATION"
+    assert [offset(admin, "pinned", each) for each in (EARLIEST, EARLIEST_LOCAL)] == [0, local], "nothing is deleted"
     (deleted,) = admin.delete_records([("pinned", 0, 100)])
     assert (deleted.error, offset(admin, "pinned", EARLIEST)) == (None, 100)
 

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from pylog_spark.archive.store.copying import CopyOptions, PartitionCopy, store_topic
@@ -115,6 +115,8 @@ class Copier:
         if manifest is None:
             return
         start = start_to_keep(at, manifest, time.time_ns() // 1_000_000)
+        if start > manifest.start:
+            start = self._where_no_cut_needs_more(at, start)
         if manifest.end >= at.closed_until and start <= manifest.start:
             return
         self._store_topic(at)
@@ -157,10 +159,9 @@ class Copier:
         return found
 
     def _remove_before(self, at: Partition, writer: PartitionWriter, offset: int) -> None:
-        """Let the archive begin at an offset, or where a cut needs it to."""
-        needed = kept_from(all_cuts(self._objects), at.topic, at.topic_id, at.partition)
+        """Let the archive begin at an offset, or where a cut needs it to: one that was made a moment ago, too."""
         before = writer.manifest
-        writer.change(before.without_before(offset if needed is None else min(offset, needed)))
+        writer.change(before.without_before(self._where_no_cut_needs_more(at, offset)))
         self._known.take(at, writer.manifest)
         gone = drop_objects(self._objects, writer, before)
         if gone.segments:
@@ -168,6 +169,10 @@ class Copier:
                 "%s: %d segments (%d bytes) are deleted from the archive; the log begins at %d.",
                 at.name, gone.segments, gone.bytes, writer.manifest.start,
             )  # fmt: skip
+
+    def _where_no_cut_needs_more(self, at: Partition, offset: int) -> int:
+        needed = kept_from(all_cuts(self._objects), at.topic, at.topic_id, at.partition)
+        return offset if needed is None else min(offset, needed)
 
     def _delete(self, question: Question) -> None:
         """Let nothing before an offset be read. Raises `LogError` (POLICY_VIOLATION: a cut needs it), OSError."""
@@ -177,8 +182,8 @@ class Copier:
         manifest = self._known.manifest(at.key) if at.is_known else self._known.learn(at)
         if manifest is None or question.value <= manifest.start or not manifest.segments:
             return
-        needed = kept_from(all_cuts(self._objects), at.topic, at.topic_id, at.partition)
-        if needed is not None and needed < question.value:
+        needed = self._where_no_cut_needs_more(at, question.value)
+        if needed < question.value:
             sentence = f"a cut needs the offsets from {needed} on: delete that first ('pylog cut list')."
             raise LogError("POLICY_VIOLATION", sentence)
         with PartitionWriter(self._objects, at.topic, at.topic_id, at.partition) as writer:
@@ -186,9 +191,12 @@ class Copier:
 
     def _store_topic(self, at: Partition) -> None:
         topic = self._topic_of(at.topic)
-        if topic is not None and topic.topic_id == at.topic_id and self._stored.get(at.topic_id) != topic:
+        if topic is None or topic.topic_id != at.topic_id:
+            return
+        known = replace(topic, created_at_ms=0)
+        if self._stored.get(at.topic_id) != known:
             store_topic(self._objects, topic)
-            self._stored[at.topic_id] = topic
+            self._stored[at.topic_id] = known
 
     def _sweep(self, at: Partition, writer: PartitionWriter) -> None:
         """Once in a leadership, remove what writers that were killed have left."""

@@ -85,11 +85,17 @@ fn delete(
         // What is compacted only may not be cut off: a key's last value could be in it.
         return Err(ErrorCode::PolicyViolation);
     }
-    let mut start = log.delete_records_before(asked.offset).map_err(|error| of_storage(&error))?;
     if log.config().remote_storage_enable {
-        let before = if asked.offset < 0 { start } else { asked.offset };
+        // First: the archive may refuse, and what is deleted here is not to be read there.
+        let high_watermark = log.offsets().high_watermark;
+        let before = if asked.offset == -1 { high_watermark } else { asked.offset };
+        if !(0..=high_watermark).contains(&before) {
+            return Err(ErrorCode::OffsetOutOfRange);
+        }
         delete_archived(call, log, asked.partition_index, before)?;
-        let topic = topic.ok_or(ErrorCode::UnknownTopicOrPartition)?;
+    }
+    let mut start = log.delete_records_before(asked.offset).map_err(|error| of_storage(&error))?;
+    if let Some(topic) = topic {
         start = call.shared.archives.start(topic, partition, log).unwrap_or(start);
     }
     Ok((start, partition.leader_state.clone()))
