@@ -40,12 +40,12 @@ class Rules:
     ----------
     check_config : callable
         Takes a topic setting's name and text, returns the text to store; raises ValueError with a sentence.
-    check_configs : callable
-        Takes the settings that a topic is given; raises ValueError with a sentence when they do not go together.
     brokers : sequence of BrokerInfo
         The brokers that may have replicas; only this broker when empty.
     absent : frozenset of int
         Those of them that are dead or being stopped: they get replicas only when the others are not enough, and are not in sync.
+    check_configs : callable
+        Takes the settings that a topic is given; raises ValueError with a sentence when they do not go together.
     """
 
     node_id: int
@@ -53,9 +53,9 @@ class Rules:
     replication_factor: int
     delete_enabled: bool
     check_config: Callable[[str, str], str]
-    check_configs: Callable[[Mapping[str, str]], None] = lambda _configs: None
     brokers: Sequence[BrokerInfo] = ()
     absent: frozenset[int] = frozenset()
+    check_configs: Callable[[Mapping[str, str]], None] = lambda _configs: None
 
     @property
     def takers(self) -> Sequence[BrokerInfo]:

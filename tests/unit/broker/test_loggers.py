@@ -35,7 +35,7 @@ def test_a_level_for_all_and_levels_of_single_loggers_are_read():
         ("loud", "There is no log level 'loud': the levels are fatal, error, warn, info, debug, trace, off."),
         (
             "info,pylog.broker.net=debug",
-            "There is no logger pylog.broker.net: the loggers are root, pylog.broker.authorizer, ",
+            "There is no logger pylog.broker.net: the loggers are root, pylog.broker.archive, pylog.broker.authorizer, ",
         ),
         ("", "There is no log level ''"),
         (f"{NETWORK}=", "There is no log level ''"),
