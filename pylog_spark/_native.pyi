@@ -229,16 +229,16 @@ def log_loggers() -> list[tuple[str, str]]:
 
 @final
 class BrokerArchives:
-    """What a broker is told of its archive, and asks of it. Topics are named by their ids, as text. Any thread may use it.
+    """What a broker learns of its archive, and asks of it. Topics are named by their ids, as text. Any thread may use it.
 
     A partition is one that this broker leads in `leader_epoch`; who leads it no longer gets None or False.
     """
 
-    def partitions(self) -> list[tuple[str, str, int, int, int, int, int, tuple[int, int], bool]]:
+    def partitions(self) -> list[tuple[str, str, int, int, int, int, int, int, int, bool]]:
         """Give the partitions that are led here, of topics with `remote.storage.enable`.
 
         Each as topic, its id, partition, leader epoch, first offset here, the offset up to which it may be copied, bytes that only the broker
-        has, (`retention.ms`, `retention.bytes`), whether `set_archived` was called in this epoch.
+        has, `retention.ms`, `retention.bytes`, whether `set_archived` was called in this epoch.
         """
 
     def read(
@@ -274,9 +274,6 @@ class BrokerArchives:
 
     def wait(self, timeout_ms: int) -> bool:
         """Wait until `set_archived` is missing for a partition, or a topic has changed; False when that takes longer."""
-
-    def wake(self) -> None:
-        """Let `wait` return."""
 
     def close(self) -> None:
         """Refuse all questions, now and later."""

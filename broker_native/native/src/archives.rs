@@ -16,7 +16,7 @@ use pylog_server::state::archives::{AbortedBatches, Answered, Archived, Wanted};
 
 /// Topic, its id, partition, leader epoch, first offset, how far it may be copied, bytes here that the archive does not have, `retention.ms`
 /// and `retention.bytes`, whether it is known what the archive has.
-type Led = (String, String, i32, i32, i64, i64, u64, (i64, i64), bool);
+type Led = (String, String, i32, i32, i64, i64, u64, i64, i64, bool);
 /// Number, kind, topic, its id, partition, an offset or a time, most bytes.
 type Asked = (u64, &'static str, String, String, i32, i64, usize);
 
@@ -54,7 +54,8 @@ impl BrokerArchives {
                 let id = ids::text(at.topic_id);
                 let (here, bytes) = (at.log_start_offset, at.bytes_here);
                 let (epoch, until, known) = (at.leader_epoch, at.closed_until, at.is_known);
-                (at.topic, id, at.partition, epoch, here, until, bytes, at.retention, known)
+                let (keep_ms, keep_bytes) = at.retention;
+                (at.topic, id, at.partition, epoch, here, until, bytes, keep_ms, keep_bytes, known)
             });
             Ok(led.collect())
         })
@@ -147,13 +148,6 @@ impl BrokerArchives {
 
     fn wait(&self, py: Python<'_>, timeout_ms: u64) -> PyResult<bool> {
         self.with(py, |shared| Ok(shared.archives.wait_for_miss(Duration::from_millis(timeout_ms))))
-    }
-
-    fn wake(&self, py: Python<'_>) -> PyResult<()> {
-        self.with(py, |shared| {
-            shared.archives.miss();
-            Ok(())
-        })
     }
 
     fn close(&self, py: Python<'_>) -> PyResult<()> {

@@ -1,12 +1,13 @@
 //! What Python needs to copy the logs that this broker leads to the archive: which ones, how far, and their batches.
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use uuid::Uuid;
 
 use crate::shared::Shared;
 use crate::state::archives::Archived;
 use crate::state::topics::{Partition, Topic};
-use pylog_storage::{ReadUpTo, StorageError};
+use pylog_storage::{PartitionLog, ReadUpTo, StorageError};
 
 /// A partition that this broker leads, of a topic that is archived.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +38,7 @@ pub fn archived_partitions(shared: &Shared) -> Vec<ArchivedPartition> {
     let mut found = Vec::new();
     if shared.cluster.may_lead() {
         for topic in topics.all() {
-            found.extend(topic.partitions.iter().filter_map(|partition| led(shared, topic, partition)));
+            found.extend(topic.partitions.iter().filter_map(|partition| described(shared, topic, partition)));
         }
     }
     let led: HashSet<_> = found.iter().map(|each| (each.topic_id, each.partition)).collect();
@@ -45,7 +46,7 @@ pub fn archived_partitions(shared: &Shared) -> Vec<ArchivedPartition> {
     found
 }
 
-fn led(shared: &Shared, topic: &Topic, partition: &Partition) -> Option<ArchivedPartition> {
+fn described(shared: &Shared, topic: &Topic, partition: &Partition) -> Option<ArchivedPartition> {
     let (log, spec) = (partition.log.as_ref().ok()?, &partition.spec);
     let config = log.config();
     if spec.leader != shared.settings.node_id || !config.remote_storage_enable {
@@ -65,7 +66,8 @@ fn led(shared: &Shared, topic: &Topic, partition: &Partition) -> Option<Archived
     })
 }
 
-/// Batches of a log from `offset` on, about `max_bytes` of them, and the offset behind them; `None` when this broker does not lead it in that epoch any more.
+/// Batches of a log from `offset` on, about `max_bytes` of them, and the offset behind them; `None` when this broker does not lead it in
+/// that epoch any more.
 ///
 /// # Errors
 /// Those of the log.
@@ -75,12 +77,7 @@ pub fn read(
     offset: i64,
     max_bytes: usize,
 ) -> Result<Option<(Vec<u8>, i64)>, StorageError> {
-    let topics = shared.topics.now();
-    let found = topics.with_id(&topic_id).and_then(|topic| topic.partition(partition));
-    let Some(partition) = found.filter(|partition| is_led(shared, partition, leader_epoch)) else {
-        return Ok(None);
-    };
-    let Ok(log) = &partition.log else { return Ok(None) };
+    let Some(log) = led_log(shared, topic_id, partition, leader_epoch) else { return Ok(None) };
     let slice = log.read(offset, max_bytes, true, ReadUpTo::LastStable)?;
     slice.read().map(|batches| Some((batches, slice.next_offset))).map_err(|error| StorageError::Io {
         action: "read",
@@ -99,19 +96,20 @@ pub fn epoch_end(shared: &Shared, topic_id: Uuid, partition: i32, epoch: i32) ->
 
 /// This is what the archive has of a partition now; false when this broker does not lead it in that epoch any more.
 pub fn set_archived(shared: &Shared, topic_id: Uuid, partition: i32, archived: Archived) -> bool {
-    let topics = shared.topics.now();
-    let found = topics.with_id(&topic_id).and_then(|topic| topic.partition(partition));
-    let Some(led) = found.filter(|partition| is_led(shared, partition, archived.leader_epoch)) else {
-        return false;
-    };
-    if let Ok(log) = &led.log {
-        log.set_archived_until(archived.end);
-    }
+    let Some(log) = led_log(shared, topic_id, partition, archived.leader_epoch) else { return false };
+    log.set_archived_until(archived.end);
     shared.archives.set(topic_id, partition, archived);
     true
 }
 
-fn is_led(shared: &Shared, partition: &Partition, leader_epoch: i32) -> bool {
-    let spec = &partition.spec;
-    spec.leader == shared.settings.node_id && spec.leader_epoch == leader_epoch && shared.cluster.may_lead()
+/// The log of a partition that this broker leads in that epoch.
+fn led_log(shared: &Shared, topic_id: Uuid, partition: i32, leader_epoch: i32) -> Option<Arc<PartitionLog>> {
+    let topics = shared.topics.now();
+    let found = topics.with_id(&topic_id)?.partition(partition)?;
+    let spec = &found.spec;
+    let is_led = spec.leader == shared.settings.node_id
+        && spec.leader_epoch == leader_epoch
+        && shared.cluster.may_lead();
+    let log = found.log.as_ref().ok().filter(|_| is_led)?;
+    Some(Arc::clone(log))
 }

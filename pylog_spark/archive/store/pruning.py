@@ -48,10 +48,8 @@ def prune(
             if before_ms is not None:
                 _remove(objects, writer, before_ms)
             gone = drop_objects(objects, writer, before)
-            left = [path for path in writer.unnamed() if objects.age_s(path, time.time()) > grace_s]
-            for path in left:
-                objects.delete(path)
-            yield Pruned(topic, partition, writer.manifest.start, gone.segments, gone.bytes, len(left))
+            left = drop_unnamed(objects, writer, grace_s)
+            yield Pruned(topic, partition, writer.manifest.start, gone.segments, gone.bytes, left)
 
 
 class Dropped(NamedTuple):
@@ -70,6 +68,14 @@ def drop_objects(objects: Objects, writer: PartitionWriter, before: Manifest) ->
     for segment in gone:
         objects.delete(f"{folder}/{segment.name}")
     return Dropped(len(gone), sum(segment.size for segment in gone))
+
+
+def drop_unnamed(objects: Objects, writer: PartitionWriter, grace_s: float = GRACE_S) -> int:
+    """Remove what writers that were killed have left of a partition; how many objects. Raises OSError."""
+    left = [path for path in writer.unnamed() if objects.age_s(path, time.time()) > grace_s]
+    for path in left:
+        objects.delete(path)
+    return len(left)
 
 
 def _remove(objects: Objects, writer: PartitionWriter, before_ms: int) -> None:

@@ -242,7 +242,9 @@ class ArchiveLog:
 
     def _parts(self, folder: str, segment: StoredSegment, start: int, end: int) -> Iterator[_Part]:
         path = f"{folder}/{segment.name}"
-        wanted = [frame for frame in self._footer(path, segment).frames if frame.next > start and frame.first < end]
+        wanted = [
+            frame for frame in self._footer(path, segment.size).frames if frame.next > start and frame.first < end
+        ]
         while wanted:
             many = 1
             while many < len(wanted) and wanted[many].position + wanted[many].size - wanted[0].position <= READ_BYTES:
@@ -256,9 +258,9 @@ class ArchiveLog:
             lambda: self._objects.read_part(part.path, first.position, last.position + last.size - first.position)
         )
 
-    def _footer(self, path: str, segment: StoredSegment) -> Footer:
+    def _footer(self, path: str, size: int) -> Footer:
         if path not in self._footers:
-            self._footers[path] = _stored(lambda: load_footer(self._objects, path, segment.size))
+            self._footers[path] = _stored(lambda: load_footer(self._objects, path, size))
         return self._footers[path]
 
     def _offset(self, topic: str, partition: int, time_ms: int) -> tuple[int, int]:
@@ -267,23 +269,11 @@ class ArchiveLog:
             return (end if time_ms == _LATEST else start), -1
         if time_ms < 0:
             raise LogError("INVALID_ARGUMENT", f"{time_ms} is no time in ms, nor -1 or -2.")
-        found = self._first_at(self.manifest(topic, partition), start, time_ms)
+        found = first_at(self.manifest(topic, partition), start, time_ms, self._footer, self._batches_of)
         return found if found is not None and found[0] < end else (-1, -1)
 
-    def _first_at(self, manifest: Manifest, start: int, time_ms: int) -> tuple[int, int] | None:
-        folder = partition_folder(manifest.topic, manifest.topic_id, manifest.partition)
-        for segment in manifest.segments:
-            if segment.max_timestamp < time_ms:
-                continue
-            path = f"{folder}/{segment.name}"
-            for frame in self._footer(path, segment).frames:
-                if frame.max_timestamp < time_ms or frame.next <= start:
-                    continue
-                data = open_frame(self._read(_Part(path, (frame,))), frame, path)
-                found = first_record(data, time_ms, max(start, segment.first))
-                if found is not None:
-                    return found
-        return None
+    def _batches_of(self, path: str, _size: int, frame: Frame) -> bytes:
+        return open_frame(self._read(_Part(path, (frame,))), frame, path)
 
     def _described(self, name: str) -> dict[str, Any]:
         stored = self.stored_topic(name)
@@ -341,12 +331,33 @@ def load_footer(objects: Objects, path: str, size: int) -> Footer:
     return read_footer(found, path)
 
 
-def first_record(batches: bytes, time_ms: int, offset: int) -> tuple[int, int] | None:
-    """The first record of batches at `offset` or behind with this timestamp (ms) or a later one: its offset and timestamp. Raises `LogError`."""
+def first_at(
+    manifest: Manifest,
+    start: int,
+    time_ms: int,
+    footer: Callable[[str, int], Footer],
+    batches: Callable[[str, int, Frame], bytes],
+) -> tuple[int, int] | None:
+    """The first record at offset `start` or behind with a timestamp (ms) or a later one: its offset and timestamp.
+
+    `footer` gives that of an object with a size, `batches` those of a frame of it. Raises what they raise, and `LogError`.
+    """
     from pylog_spark._native import first_record_at
 
-    with translated():
-        return first_record_at(batches, time_ms, offset)
+    folder = partition_folder(manifest.topic, manifest.topic_id, manifest.partition)
+    for segment in manifest.segments:
+        if segment.max_timestamp < time_ms or segment.next <= start:
+            continue
+        path = f"{folder}/{segment.name}"
+        for frame in footer(path, segment.size).frames:
+            if frame.max_timestamp < time_ms or frame.next <= start:
+                continue
+            data = batches(path, segment.size, frame)
+            with translated():
+                found = first_record_at(data, time_ms, max(start, segment.first))
+            if found is not None:
+                return found
+    return None
 
 
 def _nothing_of(topic: str, partition: int, gap: tuple[int, int], manifest: Manifest) -> str:

@@ -3,9 +3,9 @@
 ======================  ==================================================================================================
 `beside`                what it knows of its broker and the cluster; where a broker begins it
 `service`               the threads, from a broker's start to its stop
-`broker`                what the native broker says and is told (`pylog_spark._native.BrokerArchives`), as a protocol
-`known`                 what the archive has of the partitions that are led here: read when leadership begins, told to the broker
-`copier`                copies closed segments, and tells the broker, which deletes its own only then; deletes what is too old
+`broker`                what the native broker says (`pylog_spark._native.BrokerArchives`), with names
+`known`                 what the archive has of the partitions that are led here: read when leadership begins, and given to the broker
+`copier`                copies closed segments, and lets the broker know, which deletes its own only then; deletes what is too old
 `sweeping`              removes what the archive has of topics that were deleted
 `reader`                answers clients that want old records, with a bounded cache
 ======================  ==================================================================================================

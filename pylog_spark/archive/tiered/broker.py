@@ -1,42 +1,11 @@
-"""What a native broker and its archive say to each other; `pylog_spark._native.BrokerArchives` is the real one."""
+"""What a native broker says to its archive (`pylog_spark._native.BrokerArchives`), with names."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
-from pylog_spark.archive.store.manifest import Aborted
-
-#: Topic, its id, partition, leader epoch, first offset, how far it may be copied, bytes that only the broker has, retention, whether the
-#: broker knows what the archive has.
-RawPartition = tuple[str, str, int, int, int, int, int, tuple[int, int], bool]
-#: Number, kind, topic, its id, partition, an offset or a time, most bytes.
-RawQuestion = tuple[int, str, str, str, int, int, int]
-
-
-class BrokerArchives(Protocol):
-    """See `pylog_spark._native.BrokerArchives`."""
-
-    def partitions(self) -> list[RawPartition]: ...
-    def read(
-        self, topic_id: str, partition: int, leader_epoch: int, offset: int, max_bytes: int
-    ) -> tuple[bytes, int] | None: ...
-    def epoch_end(self, topic_id: str, partition: int, epoch: int) -> tuple[int, int] | None: ...
-    def set_archived(
-        self,
-        topic_id: str,
-        partition: int,
-        leader_epoch: int,
-        archived: tuple[int, int],
-        epochs: Sequence[tuple[int, int]],
-    ) -> bool: ...
-    def next_question(self, timeout_ms: int) -> RawQuestion | None: ...
-    def answer_batches(self, number: int, batches: bytes, aborted: Sequence[Aborted]) -> None: ...
-    def answer_offset(self, number: int, found: tuple[int, int] | None = None) -> None: ...
-    def refuse(self, number: int, kind: str) -> None: ...
-    def wait(self, timeout_ms: int) -> bool: ...
-    def wake(self) -> None: ...
-    def close(self) -> None: ...
+if TYPE_CHECKING:
+    from pylog_spark._native import BrokerArchives
 
 
 class Partition(NamedTuple):
@@ -57,7 +26,7 @@ class Partition(NamedTuple):
     retention_ms, retention_bytes : int
         Of the whole log; -1 is no limit.
     is_known : bool
-        Whether the broker was told what the archive has.
+        Whether the broker knows what the archive has.
     """
 
     topic: str
@@ -84,15 +53,7 @@ class Partition(NamedTuple):
 
 def led_partitions(archives: BrokerArchives) -> list[Partition]:
     """The partitions that are led here and archived, by name."""
-    found = []
-    for topic, topic_id, number, epoch, start, until, size, (
-        retention_ms,
-        retention_bytes,
-    ), known in archives.partitions():
-        found.append(
-            Partition(topic, topic_id, number, epoch, start, until, size, retention_ms, retention_bytes, known)
-        )
-    return sorted(found)
+    return sorted(Partition(*each) for each in archives.partitions())
 
 
 class Question(NamedTuple):

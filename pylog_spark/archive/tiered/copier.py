@@ -1,6 +1,6 @@
 """Copies the closed segments of the partitions that are led here into the archive, and deletes there what is older than retention allows.
 
-One thread. An object is in the archive, read back and named by the manifest before the broker is told; only then may the broker delete its
+One thread. An object is in the archive, read back and named by the manifest before the broker hears of it; only then may the broker delete its
 own. So a broker that is killed at any moment leaves at most an object that nobody names, which the next one sweeps. Memory: one object.
 """
 
@@ -14,17 +14,21 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from pylog_spark.archive.store.copying import CopyOptions, PartitionCopy, store_topic
 from pylog_spark.archive.store.cuts import all_cuts, kept_from
 from pylog_spark.archive.store.layout import StoredTopic
 from pylog_spark.archive.store.manifest import Manifest
 from pylog_spark.archive.store.objects import Objects
-from pylog_spark.archive.store.pruning import GRACE_S, drop_objects
+from pylog_spark.archive.store.pruning import drop_objects, drop_unnamed
 from pylog_spark.archive.store.writing import PartitionWriter
-from pylog_spark.archive.tiered.broker import BrokerArchives, Partition, Question, led_partitions
+from pylog_spark.archive.tiered.broker import Partition, Question, led_partitions
 from pylog_spark.archive.tiered.known import KnownArchive
 from pylog_spark.client.errors import LogError, translated
+
+if TYPE_CHECKING:
+    from pylog_spark._native import BrokerArchives
 
 log = logging.getLogger("pylog.broker.archive")
 
@@ -202,11 +206,8 @@ class Copier:
         """Once in a leadership, remove what writers that were killed have left."""
         if (*at.key, at.leader_epoch) in self._swept:
             return
-        left = [path for path in writer.unnamed() if self._objects.age_s(path, time.time()) > GRACE_S]
-        for path in left:
-            self._objects.delete(path)
-        if left:
-            log.info("%s: %d objects that nobody named are removed from the archive.", at.name, len(left))
+        if left := drop_unnamed(self._objects, writer):
+            log.info("%s: %d objects that nobody named are removed from the archive.", at.name, left)
         self._swept.add((*at.key, at.leader_epoch))
 
     def _say_failure(self, at: Partition, error: LogError | OSError) -> None:

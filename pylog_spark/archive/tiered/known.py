@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from pylog_spark.archive.store.layout import partition_folder
 from pylog_spark.archive.store.manifest import Manifest
@@ -14,8 +15,11 @@ from pylog_spark.archive.store.objects import Objects
 from pylog_spark.archive.store.reading import load_footer
 from pylog_spark.archive.store.segment import open_frame
 from pylog_spark.archive.store.writing import read_manifest
-from pylog_spark.archive.tiered.broker import BrokerArchives, Partition
+from pylog_spark.archive.tiered.broker import Partition
 from pylog_spark.client.errors import LogError, translated
+
+if TYPE_CHECKING:
+    from pylog_spark._native import BrokerArchives
 
 log = logging.getLogger("pylog.broker.archive")
 
@@ -28,7 +32,7 @@ class KnownArchive:
     objects : Objects
         The archive.
     archives : BrokerArchives
-        The broker, which is told.
+        The broker, which hears of them.
     """
 
     def __init__(self, objects: Objects, archives: BrokerArchives) -> None:

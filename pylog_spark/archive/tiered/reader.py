@@ -12,16 +12,19 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from typing import Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from pylog_spark.archive.store.layout import partition_folder
 from pylog_spark.archive.store.manifest import Manifest
 from pylog_spark.archive.store.objects import Objects
-from pylog_spark.archive.store.reading import first_record, load_footer
+from pylog_spark.archive.store.reading import first_at, load_footer
 from pylog_spark.archive.store.segment import Footer, Frame, open_frame
-from pylog_spark.archive.tiered.broker import BrokerArchives, Question
+from pylog_spark.archive.tiered.broker import Question
 from pylog_spark.archive.tiered.known import KnownArchive
 from pylog_spark.client.errors import LogError
+
+if TYPE_CHECKING:
+    from pylog_spark._native import BrokerArchives
 
 log = logging.getLogger("pylog.broker.archive")
 
@@ -156,9 +159,7 @@ class ArchiveReader:
         for group, frame in self._frames(manifest, question.value):
             if data and (size + frame.bytes > question.max_bytes or group.path != last):
                 break
-            stored = self._stored(group)
-            begin = frame.position - group.frames[0].position
-            data.append(open_frame(stored[begin : begin + frame.size], frame, group.path))
+            data.append(self._opened(group, frame))
             size, behind, last = size + frame.bytes, frame.next, group.path
         return b"".join(data), behind
 
@@ -175,6 +176,10 @@ class ArchiveReader:
             return footer, tuple(_grouped(path, footer.frames))
 
         return self._footers.get(path, read)
+
+    def _opened(self, group: Group, frame: Frame) -> bytes:
+        begin = frame.position - group.frames[0].position
+        return open_frame(self._stored(group)[begin : begin + frame.size], frame, group.path)
 
     def _stored(self, group: Group) -> bytes:
         first = group.frames[0].position
@@ -195,21 +200,11 @@ class ArchiveReader:
             log.debug("What follows offset %d cannot be read ahead: %s", offset, error)
 
     def _first_at(self, manifest: Manifest, time_ms: int) -> tuple[int, int] | None:
-        folder = partition_folder(manifest.topic, manifest.topic_id, manifest.partition)
-        for segment in manifest.segments:
-            if segment.max_timestamp < time_ms or segment.next <= manifest.start:
-                continue
-            path = f"{folder}/{segment.name}"
-            for group in self._footer(path, segment.size)[1]:
-                for frame in group.frames:
-                    if frame.max_timestamp < time_ms or frame.next <= manifest.start:
-                        continue
-                    begin = frame.position - group.frames[0].position
-                    data = open_frame(self._stored(group)[begin : begin + frame.size], frame, path)
-                    found = first_record(data, time_ms, max(manifest.start, segment.first))
-                    if found is not None:
-                        return found
-        return None
+        def batches(path: str, size: int, frame: Frame) -> bytes:
+            groups = self._footer(path, size)[1]
+            return self._opened(next(group for group in groups if frame in group.frames), frame)
+
+        return first_at(manifest, manifest.start, time_ms, lambda path, size: self._footer(path, size)[0], batches)
 
 
 def _grouped(path: str, frames: tuple[Frame, ...]) -> Iterator[Group]:

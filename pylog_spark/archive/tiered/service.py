@@ -18,12 +18,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from pylog_spark._native import NativeError
+from pylog_spark._native import BrokerArchives, NativeError
 from pylog_spark.archive.store.copying import CopyOptions
 from pylog_spark.archive.store.layout import StoredTopic
 from pylog_spark.archive.store.objects import Objects
 from pylog_spark.archive.store.root import open_root
-from pylog_spark.archive.tiered.broker import BrokerArchives, Partition, Question, led_partitions
+from pylog_spark.archive.tiered.broker import Partition, Question, led_partitions
 from pylog_spark.archive.tiered.copier import Copier, CopierSettings
 from pylog_spark.archive.tiered.known import KnownArchive
 from pylog_spark.archive.tiered.reader import ArchiveReader

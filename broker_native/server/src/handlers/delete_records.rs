@@ -85,16 +85,13 @@ fn delete(
         // What is compacted only may not be cut off: a key's last value could be in it.
         return Err(ErrorCode::PolicyViolation);
     }
+    let failed = |error| of_storage(&error);
+    let before = log.deletable_before(asked.offset).map_err(failed)?;
     if log.config().remote_storage_enable {
         // First: the archive may refuse, and what is deleted here is not to be read there.
-        let high_watermark = log.offsets().high_watermark;
-        let before = if asked.offset == -1 { high_watermark } else { asked.offset };
-        if !(0..=high_watermark).contains(&before) {
-            return Err(ErrorCode::OffsetOutOfRange);
-        }
         delete_archived(call, log, asked.partition_index, before)?;
     }
-    let mut start = log.delete_records_before(asked.offset).map_err(|error| of_storage(&error))?;
+    let mut start = log.delete_records_before(before).map_err(failed)?;
     if let Some(topic) = topic {
         start = call.shared.archives.start(topic, partition, log).unwrap_or(start);
     }

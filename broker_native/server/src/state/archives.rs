@@ -18,7 +18,7 @@ use crate::io::shares::{Share, Shares};
 use pylog_storage::PartitionLog;
 use pylog_wire::ErrorCode;
 
-/// What a client is told other than that it may ask again.
+/// Errors of which a client learns more than that it may ask again.
 const REFUSALS: [ErrorCode; 3] =
     [ErrorCode::OffsetOutOfRange, ErrorCode::NotLeaderOrFollower, ErrorCode::PolicyViolation];
 

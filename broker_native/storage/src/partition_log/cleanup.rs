@@ -37,12 +37,8 @@ impl PartitionLog {
     /// [`StorageError::Io`], after which nothing has changed.
     pub fn delete_records_before(&self, offset: i64) -> Result<i64> {
         let _cleaning = self.work.cleaning.lock();
-        let offsets = self.offsets();
-        let offset = if offset == -1 { offsets.high_watermark } else { offset };
-        if offset < 0 || offset > offsets.high_watermark {
-            return Err(self.out_of_range(offset));
-        }
-        if offset > offsets.log_start_offset {
+        let offset = self.deletable_before(offset)?;
+        if offset > self.offsets().log_start_offset {
             self.refuse_unusable(&self.writing())?;
             self.shared.update_log_starts(|starts| {
                 starts.insert(self.at.clone(), offset);
@@ -50,6 +46,19 @@ impl PartitionLog {
             self.move_start(offset);
         }
         Ok(self.offsets().log_start_offset)
+    }
+
+    /// The offset before which [`PartitionLog::delete_records_before`] deletes: -1 is the high watermark.
+    ///
+    /// # Errors
+    /// [`StorageError::OffsetOutOfRange`] beyond the high watermark.
+    pub fn deletable_before(&self, offset: i64) -> Result<i64> {
+        let high_watermark = self.offsets().high_watermark;
+        let offset = if offset == -1 { high_watermark } else { offset };
+        match (0..=high_watermark).contains(&offset) {
+            true => Ok(offset),
+            false => Err(self.out_of_range(offset)),
+        }
     }
 
     /// The offset that retention lets the log begin at, when that is later than now, and why. May roll a segment whose
