@@ -206,6 +206,7 @@ _TLS_ROWS = (
         partial(secured.connections, number=300, figure="cpu")),
     Row("tls-read-100b", "Spark batch read 100 B over TLS, all columns", "M rows/s", True, ratio_at_least(2.5),
         partial(secured.spark_read, records=4_000_000, value_bytes=100)),
+    Row("tls-sink-small", "micro-batch log to log over TLS, few records", "ms", False, ratio_at_most(1.2), secured.sink),
 )  # fmt: skip
 
 _STREAM_ROWS = (
@@ -226,6 +227,11 @@ _STREAM_ROWS = (
     ),
     Row("floor-8-by-tasks", "  8 partitions, read by a Python worker (an option)", "ms", False, ratio_at_most(1.0),
         partial(streams.floor, partitions=8, part="whole", is_by_tasks=True)),
+    *(
+        Row(f"driver-{thousands}k", f"micro-batch of {thousands},000 records of 100 B, read by the driver", "ms", False,
+            ratio_at_most(1.0, streams.BY_TASKS), partial(streams.by_driver, rows=1_000 * thousands))
+        for thousands in (4, 16, 64, 256)
+    ),
     Row("stream-1m", "micro-batch of 1 M records of 100 B", "ms", False, ratio_at_most(1.05, "ceiling"), streams.large),
     Row("sink-1m", "micro-batch log to log, 1 M records of 100 B", "ms", False, ratio_at_most(1.3, streams.AT_LEAST_ONCE),
         partial(streams.sink, is_large=True)),

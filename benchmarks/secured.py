@@ -14,12 +14,14 @@ from benchmarks.bench import Bench, Runs
 from benchmarks.brokers import Broker, make_tls_broker
 from benchmarks.load import consume, create_topic, delete_topic, fill, produce
 from benchmarks.process import cpu_seconds
+from benchmarks.streams import SMALL_OF_FOUR, query_job
 from tests.harness import certificates
 from tests.peers.probe import answers_over
 
 _MILLION = 1_000_000
 _THOUSAND = 1_000
 _PARTITIONS = 4
+_SMALL_VALUE_BYTES = 100
 #: librdkafka asks for no more for a second when records wait in it, so a broker that is quick is measured as slow.
 _AT_ONCE = {"fetch.queue.backoff.ms": 2}
 
@@ -148,3 +150,22 @@ def spark_read(bench: Bench, records: int, value_bytes: int) -> Runs:
         return records / _MILLION / bench.spark(side).run(**job, options=tls.options())
 
     return bench.take_turns({side: partial(once, side) for side in bench.sides}, warm_up=2)
+
+
+def sink(bench: Bench) -> Runs:
+    """Milliseconds of a micro-batch of few records from a log into another, all over TLS: pylog exactly once, Spark's connector at least once."""
+    batches = SMALL_OF_FOUR
+    records = batches.rows * (batches.warm + batches.counted)
+
+    def once(side: str) -> float:
+        tls, source, target = _side(bench, side), _loaded(bench, side, records, _SMALL_VALUE_BYTES), bench.new_name()
+        create_topic(tls.plain, target, _PARTITIONS)
+        try:
+            return bench.spark(side).figures(
+                **query_job(bench, batches), bootstrap=tls.tls, topic=source, read=tls.options(),
+                write={"kafka.bootstrap.servers": tls.tls, "topic": target, **tls.options()},
+            )["whole"]  # fmt: skip
+        finally:
+            delete_topic(tls.plain, target)
+
+    return bench.take_turns({side: partial(once, side) for side in bench.sides}, rounds_max=3)

@@ -10,7 +10,8 @@ from benchmarks.load import delete_topic
 _ROUNDS_MAX = 3
 _VALUE_BYTES = 100
 AT_LEAST_ONCE = "at-least-once"
-_BY_TASKS = "by tasks"
+BY_TASKS = "by tasks"
+_BY_DRIVER, _NOT_BY_DRIVER = {"prefetchMaxBytes": "1g"}, {"prefetchMaxBytes": "0"}
 _TUNED = " tuned"
 
 
@@ -24,6 +25,7 @@ class Batches:
 
 
 _SMALL = Batches(rows=10, counted=12, warm=6)
+SMALL_OF_FOUR = Batches(_SMALL.rows * PARTITIONS, _SMALL.counted, _SMALL.warm)
 _LARGE = Batches(rows=1_000_000, counted=3, warm=1)
 
 _Figures = dict[str, list[dict[str, float]]]
@@ -41,8 +43,21 @@ def floor(bench: Bench, partitions: int, part: str, is_by_tasks: bool = False, i
     four, many = partitions == PARTITIONS, partitions > PARTITIONS
     every = _once(("floor", partitions), part, lambda: _read(bench, partitions, batches, many, four))
     figures = _chosen(every, is_tuned)
-    by_tasks = figures.pop(_BY_TASKS, [])
+    by_tasks = figures.pop(BY_TASKS, [])
     return {**figures, "pylog": by_tasks} if is_by_tasks else figures
+
+
+def by_driver(bench: Bench, rows: int) -> Runs:
+    """Milliseconds of a micro-batch of `rows` of 100 B from four log partitions into the noop sink: pylog's read by the driver however
+    large it is, the same read by the tasks, and Spark's connector. Where both of pylog's are equal `prefetchMaxBytes` belongs."""
+    batches = Batches(rows, _SMALL.counted, _SMALL.warm)
+    ways = {"kafka": ("kafka", {}), "pylog": ("pylog", _BY_DRIVER), BY_TASKS: ("pylog", _NOT_BY_DRIVER)}
+    measures = {
+        way: partial(_run, bench, side, PARTITIONS, batches, read)
+        for way, (side, read) in ways.items()
+        if side in bench.sides
+    }
+    return _once(("by driver", rows), "whole", lambda: bench.take_turns(measures, rounds_max=_ROUNDS_MAX))
 
 
 def large(bench: Bench) -> Runs:
@@ -63,7 +78,7 @@ def _large(bench: Bench) -> Batches:
 def sink(bench: Bench, is_large: bool, is_tuned: bool = False) -> Runs:
     """Milliseconds of a micro-batch from a log of four partitions into another: pylog exactly once, pylog at least once, and
     Spark's connector (at least once) from Apache Kafka to Apache Kafka. `is_tuned` as for `floor`, of small ones only."""
-    size = _LARGE if is_large else Batches(_SMALL.rows * PARTITIONS, _SMALL.counted, _SMALL.warm)
+    size = _LARGE if is_large else SMALL_OF_FOUR
     batches = Batches(bench.records(size.rows), size.counted, size.warm) if is_large else size
     return _chosen(_once(("sink", is_large), "whole", lambda: _write(bench, batches, not is_large)), is_tuned)
 
@@ -83,19 +98,23 @@ def _once(key: tuple[object, ...], part: str, measure: Callable[[], _Figures]) -
 def _read(
     bench: Bench, partitions: int, batches: Batches, has_by_tasks: bool = False, has_tuned: bool = False
 ) -> _Figures:
-    def once(side: str, read: Mapping[str, str], is_tuned: bool = False) -> dict[str, float]:
-        return bench.spark(side).figures(**_query(bench, side, partitions, batches, read, is_tuned))
-
-    measures = {side: partial(once, side, {}) for side in (*bench.sides, "ceiling")}
+    once = partial(_run, bench, partitions=partitions, batches=batches)
+    measures = {side: partial(once, side, read={}) for side in (*bench.sides, "ceiling")}
     if has_by_tasks and "pylog" in measures:
-        measures[_BY_TASKS] = partial(once, "pylog", {"prefetchMaxBytes": "0"})
+        measures[BY_TASKS] = partial(once, "pylog", read=_NOT_BY_DRIVER)
     return bench.take_turns(_and_tuned(measures) if has_tuned else measures, rounds_max=_ROUNDS_MAX)
+
+
+def _run(
+    bench: Bench, side: str, partitions: int, batches: Batches, read: Mapping[str, str], is_tuned: bool = False
+) -> dict[str, float]:
+    return bench.spark(side).figures(**_query(bench, side, partitions, batches, read, is_tuned))
 
 
 def _write(bench: Bench, batches: Batches, has_tuned: bool) -> _Figures:
     def once(side: str, delivery: Mapping[str, str], is_tuned: bool = False) -> dict[str, float]:
         servers, topic = bench.broker(side).bootstrap_servers, bench.new_topic(side)
-        job = _job(bench, batches, is_tuned) | _log(bench, side, PARTITIONS, batches)
+        job = query_job(bench, batches, is_tuned) | _log(bench, side, PARTITIONS, batches)
         try:
             write = {"kafka.bootstrap.servers": servers, "topic": topic, **delivery}
             return bench.spark(side).figures(**job, write=write)
@@ -126,13 +145,14 @@ def _query(
     is_tuned: bool = False,
 ) -> dict[str, object]:
     """The job of a query into the noop sink."""
-    job = _job(bench, batches, is_tuned)
+    job = query_job(bench, batches, is_tuned)
     if side == "ceiling":
         return {**job, "tasks": partitions, "bytes": _VALUE_BYTES}
     return {**job, **_log(bench, side, partitions, batches), "read": dict(read or {})}
 
 
-def _job(bench: Bench, batches: Batches, is_tuned: bool) -> dict[str, object]:
+def query_job(bench: Bench, batches: Batches, is_tuned: bool = False) -> dict[str, object]:
+    """What a session is to run: a query of `batches`, without its source and sink."""
     numbers = {"trigger": batches.rows, "batches": batches.warm + batches.counted, "warm": batches.warm}
     return {"do": "stream", "folder": str(bench.folder), "tuned": is_tuned, **numbers}
 

@@ -34,7 +34,7 @@ STREAM_MIN_RECORDS = 1_000
 #: The same for bytes: ranges with fewer share a Spark task.
 STREAM_MIN_BYTES = 1024 * 1024
 #: The largest micro-batch that the driver reads unless an option says otherwise (`source/prefetch.py`).
-PREFETCH_MAX_BYTES = 1024 * 1024
+PREFETCH_MAX_BYTES = 2 * 1024 * 1024
 #: A rack that begins so is the value of an environment variable of the executors.
 RACK_VARIABLE = "env:"
 #: How many bytes of a directory a task reads unless an option says otherwise: Spark's `spark.sql.files.maxPartitionBytes`.

@@ -237,7 +237,7 @@ OPTIONS: tuple[Option, ...] = (
         "size",
         texts.size_or_none,
         (STREAM,),
-        "Micro-batches of no more bytes (as Arrow data) are read by the driver and handed to one Spark task that needs no Python worker, which takes Spark less time; larger ones are read by the tasks, in as many Spark partitions as the options above say. 0: the tasks always read. Where the driver cannot read soon, or this version of Spark does not take its rows, the tasks read as well. Default: 1048576, and 0 with `minPartitions`, `maxRecordsPerPartition` or `minRecordsPerPartition`, which say how rows are spread over tasks.",
+        "Micro-batches of no more bytes (as Arrow data) are read by the driver and handed to one Spark task that needs no Python worker, which takes Spark less time; larger ones are read by the tasks, in as many Spark partitions as the options above say. 0: the tasks always read. Where the driver cannot read soon, or this version of Spark does not take its rows, the tasks read as well. Default: 2097152, and 0 with `minPartitions`, `maxRecordsPerPartition` or `minRecordsPerPartition`, which say how rows are spread over tasks.",
         ignored_in=(BATCH,),
     ),
     Option(
@@ -280,7 +280,7 @@ OPTIONS: tuple[Option, ...] = (
         "boolean",
         texts.boolean,
         (BATCH,),
-        "Whether conditions of the query on `topic`, `partition`, `offset`, `timestamp` and `key` (=, <=>, <, <=, >, >=, in, is null, is not null, each against a literal) become filters of the read. Needs Spark 4.1 and its setting `spark.sql.python.filterPushdown.enabled=true`, without which Spark refuses such a read. Call `load()` anew for each query: Spark keeps the conditions that the first query of a loaded frame has pushed down, and applies them to the next ones too.",
+        "Whether conditions of the query on `topic`, `partition`, `offset`, `timestamp` and `key` (=, <=>, <, <=, >, >=, in, is null, is not null, each against a literal) become filters of the read, and in a typed read those on decoded columns, also prefixes of texts. Needs Spark 4.1 and its setting `spark.sql.python.filterPushdown.enabled=true`, without which Spark refuses such a read. Call `load()` anew for each query: Spark keeps the conditions that the first query of a loaded frame has pushed down, and applies them to the next ones too.",
         "false",
     ),
     Option(
