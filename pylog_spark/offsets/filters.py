@@ -46,6 +46,17 @@ class BytesTest:
         return (low is None or low <= value) and (high is None or value < high)
 
 
+def compared_bytes(comparison: str, values: list[bytes]) -> BytesTest:
+    """Give the test of keys that are, by one of ``= < <= > >=`` and ``in``, so to the one value of `values` (to one of them)."""
+    if comparison in ("=", "in"):
+        return BytesTest(IN, tuple(values))
+    (value,) = values
+    # The next larger text is the same with a zero byte.
+    after = value + b"\0"
+    bounds = {"<": (None, value), "<=": (None, after), ">": (after, None), ">=": (value, None)}
+    return BytesTest(RANGE, bounds[comparison])
+
+
 class NativeFilter(TypedDict, total=False):
     """The native reader's arguments for filters; an argument that would leave out no row is absent."""
 
@@ -89,7 +100,7 @@ class RecordFilter:
         """Give the native reader's arguments for timestamps and keys."""
         given: NativeFilter = {}
         if self.timestamps != EVERY:
-            given["timestamps"] = [(start, end - 1) for start, end in self.timestamps.spans]
+            given["timestamps"] = self.timestamps.inclusive()
         if self.keys:
             given["keys"] = [(test.how, list(test.values)) for test in self.keys]
         return given

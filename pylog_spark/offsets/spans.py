@@ -47,11 +47,29 @@ class Spans:
     def __contains__(self, number: int) -> bool:
         return any(start <= number < end for start, end in self.spans)
 
+    def inclusive(self) -> list[tuple[int, int]]:
+        """Give the first and the last number of each span."""
+        return [(start, end - 1) for start, end in self.spans]
+
     def __bool__(self) -> bool:
         return bool(self.spans)
 
 
 EVERY: Final = Spans(((LOWEST, BEYOND),))
+
+
+def compared(comparison: str, values: list[int]) -> Spans:
+    """Give the numbers that are, by one of ``= < <= > >=`` and ``in``, so to the one value of `values` (to one of them)."""
+    if comparison in ("=", "in"):
+        return Spans.only(values)
+    (value,) = values
+    bounds = {
+        "<": (LOWEST, value),
+        "<=": (LOWEST, value + 1),
+        ">": (value + 1, BEYOND),
+        ">=": (value, BEYOND),
+    }
+    return EVERY & Spans.of([bounds[comparison]])
 
 
 def parse_numbers(text: str) -> Spans:

@@ -19,10 +19,11 @@ import pyspark.sql.datasource as spark
 
 from pylog_spark.columns import READ_COLUMNS
 from pylog_spark.errors import PylogError
-from pylog_spark.offsets.filters import IN, RANGE, BytesTest, RecordFilter
-from pylog_spark.offsets.spans import BEYOND, EVERY, LOWEST, Spans
+from pylog_spark.offsets.filters import IN, RANGE, BytesTest, RecordFilter, compared_bytes
+from pylog_spark.offsets.spans import Spans, compared
 from pylog_spark.source.batch import PylogReader
 from pylog_spark.source.held_back import Release
+from pylog_spark.typed.conditions import COMPARISONS, as_test
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import Filter
@@ -34,31 +35,26 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MS = timedelta(milliseconds=1)
 _AS_THEY_ARE = {name: name for name in READ_COLUMNS}
 
-#: How a condition compares, by the name of Spark's class.
-_COMPARISONS = {
-    "EqualTo": "=",
-    "EqualNullSafe": "=",
-    "LessThan": "<",
-    "LessThanOrEqual": "<=",
-    "GreaterThan": ">",
-    "GreaterThanOrEqual": ">=",
-}
-
 
 class PushdownReader(PylogReader):
     """A batch reader that takes conditions of the query."""
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
         """Take the conditions that are understood and give back the others."""
-        wanted, left = self._source.wanted, []
-        of_record = self._source.record_columns()
+        source, left, tests = self._source, [], []
+        of_record, wanted = source.record_columns(), source.wanted
+        # A limit counts records before the decoder's conditions, and after those on the record itself.
+        decoded = source.typed.decoded_kinds() if source.typed is not None and source.limit is None else {}
         for condition in filters:
             understood = as_filter(condition, of_record)
-            if understood is None:
-                left.append(condition)
-            else:
+            if understood is not None:
                 wanted = wanted & understood
-        self._source = replace(self._source, wanted=wanted)
+            elif test := as_test(condition, decoded):
+                tests.append(test)
+            else:
+                left.append(condition)
+        typed = None if source.typed is None else source.typed.with_tests(tests)
+        self._source = replace(source, wanted=wanted, typed=typed)
         return left
 
 
@@ -96,7 +92,7 @@ def as_filter(condition: Filter, of_record: Mapping[str, str] = _AS_THEY_ARE) ->
         # With a null among the values the condition is null instead of false, which selects the same rows.
         values = [item for item in value if item is not None]
         return understand("in", values) if values else None
-    comparison = _COMPARISONS.get(name)
+    comparison = COMPARISONS.get(name)
     return None if comparison is None else understand(comparison, [value])
 
 
@@ -136,13 +132,13 @@ def _of_timestamp(comparison: str, values: list[Any]) -> RecordFilter | None:
 def _of_key(comparison: str, values: list[Any]) -> RecordFilter | None:
     if not all(isinstance(value, (bytes, bytearray)) for value in values):
         return None
-    return RecordFilter(keys=(_bytes_test(comparison, [bytes(value) for value in values]),))
+    return RecordFilter(keys=(compared_bytes(comparison, [bytes(value) for value in values]),))
 
 
 def _of_topic(comparison: str, values: list[Any]) -> RecordFilter | None:
     if not all(isinstance(value, str) for value in values):
         return None
-    return RecordFilter(topics=(_bytes_test(comparison, [value.encode() for value in values]),))
+    return RecordFilter(topics=(compared_bytes(comparison, [value.encode() for value in values]),))
 
 
 _COLUMNS: dict[str, Callable[[str, list[Any]], RecordFilter | None]] = {
@@ -155,25 +151,5 @@ _COLUMNS: dict[str, Callable[[str, list[Any]], RecordFilter | None]] = {
 
 
 def _spans(comparison: str, values: list[Any]) -> Spans | None:
-    if not all(isinstance(value, int) and not isinstance(value, bool) for value in values):
-        return None
-    if comparison in ("=", "in"):
-        return Spans.only(values)
-    (value,) = values
-    bounds = {
-        "<": (LOWEST, value),
-        "<=": (LOWEST, value + 1),
-        ">": (value + 1, BEYOND),
-        ">=": (value, BEYOND),
-    }
-    return EVERY & Spans.of([bounds[comparison]])
-
-
-def _bytes_test(comparison: str, values: list[bytes]) -> BytesTest:
-    if comparison in ("=", "in"):
-        return BytesTest(IN, tuple(values))
-    (value,) = values
-    # The next larger text is the same with a zero byte.
-    after = value + b"\0"
-    bounds = {"<": (None, value), "<=": (None, after), ">": (after, None), ">=": (value, None)}
-    return BytesTest(RANGE, bounds[comparison])
+    whole = all(isinstance(value, int) and not isinstance(value, bool) for value in values)
+    return compared(comparison, values) if whole else None

@@ -7,15 +7,17 @@ others are fields of the value.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from pylog_spark.columns import READ_COLUMNS
 from pylog_spark.errors import PylogError, native, translated
+from pylog_spark.offsets.filters import BytesTest
 from pylog_spark.schema import check_record_column
 from pylog_spark.typed import avro
 from pylog_spark.typed.arrow import arrow_field
+from pylog_spark.typed.conditions import NumberTest, Test
 from pylog_spark.typed.formats import (
     AVRO,
     BINARY,
@@ -52,27 +54,46 @@ class TypedColumns:
         Column -> where it comes from, in the words of `_native.pyi`.
     formats : Formats
         The formats of keys and values.
+    tests : tuple of (str, NumberTest or BytesTest)
+        What must be true of rows: columns that are decoded, each with a test.
     """
 
     schema: str
     sources: Mapping[str, str]
     formats: Formats
+    tests: tuple[tuple[str, Test], ...] = ()
 
     def arrow_schema(self) -> pa.Schema:
         """Give the Arrow schema that Spark expects."""
-        import json
-
         import pyarrow as pa
-        from pyspark.sql.types import StructType
 
-        fields = StructType.fromJson(json.loads(self.schema)).fields
+        fields = self._fields()
         wide = [_is_wide(self.sources[field.name], self.formats) for field in fields]
         return pa.schema([arrow_field(field, is_wide=each) for field, each in zip(fields, wide, strict=True)])
+
+    def decoded_kinds(self) -> dict[str, str]:
+        """Give the columns that are decoded: their names -> the names of Spark's types."""
+        return {
+            field.name: field.dataType.typeName()
+            for field in self._fields()
+            if not self.sources[field.name].startswith(_OF_RECORD)
+        }
+
+    def with_tests(self, tests: Iterable[tuple[str, Test]]) -> TypedColumns:
+        """Give the same columns, of rows of which these tests are true, too."""
+        return replace(self, tests=(*self.tests, *tests))
+
+    def _fields(self) -> list[StructField]:
+        import json
+
+        from pyspark.sql.types import StructType
+
+        return StructType.fromJson(json.loads(self.schema)).fields
 
     def native(self, *, keeps_bad: bool = False) -> TypedRead:
         """Give what a native reader takes, with the schemas of writers that this process knows; with `keeps_bad` it keeps the records
         that do not parse."""
-        forms = self.formats
+        forms, names = self.formats, list(self.sources)
         typed = native().TypedRead(
             self.arrow_schema(),
             list(self.sources.values()),
@@ -85,6 +106,16 @@ class TypedColumns:
             keeps_bad=keeps_bad,
             key_message=forms.key_message.native if forms.key_message else None,
             value_message=forms.value_message.native if forms.value_message else None,
+            numbers=[
+                (names.index(name), test.spans.inclusive(), test.null)
+                for name, test in self.tests
+                if isinstance(test, NumberTest)
+            ],
+            texts=[
+                (names.index(name), (test.how, list(test.values)))
+                for name, test in self.tests
+                if isinstance(test, BytesTest)
+            ],
         )
         if forms.registry is not None:
             forms.registry.schemas().teach(typed)

@@ -74,7 +74,7 @@ def test_failfast_ends_a_query_with_a_sentence(topic: Topic) -> None:
 
 
 @pytest.mark.slow
-def test_conditions_on_fields_stay_with_spark_and_those_on_the_record_are_pushed_down(topic: Topic) -> None:
+def test_conditions_on_fields_and_on_the_record_under_prefixed_names_are_pushed_down(topic: Topic) -> None:
     settings = topic.spark.conf
     settings.set("spark.sql.python.filterPushdown.enabled", "true")
     try:

@@ -29,7 +29,8 @@ pub enum KeyCondition {
 }
 
 impl KeyCondition {
-    fn takes(&self, key: Option<&[u8]>) -> bool {
+    /// Whether the key meets it.
+    pub fn takes(&self, key: Option<&[u8]>) -> bool {
         let Some(key) = key else {
             return matches!(self, Self::In { null: true, .. });
         };

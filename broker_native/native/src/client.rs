@@ -10,9 +10,10 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 use serde_json::Value;
 
 use super::arrow::NativeBatch;
+use super::conditions::KeyTest;
 use super::error::Failure;
 use super::ffi::enter;
-use super::plan::{KeyTest, RawRange, offset_range, row_filter, wanted_columns};
+use super::plan::{RawRange, offset_range, row_filter, wanted_columns};
 use super::tokens::PythonTokens;
 use super::typed::TypedRead;
 use pylog_client::admin::topics::NewTopic;

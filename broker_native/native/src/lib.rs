@@ -6,6 +6,7 @@ pub mod archives;
 pub mod arrow;
 pub mod broker;
 pub mod client;
+mod conditions;
 pub mod directory;
 pub mod error;
 pub mod ffi;

@@ -1,19 +1,17 @@
 //! What a reader is to read, from Python's values.
-use std::collections::HashSet;
 use std::sync::Arc;
 
+use super::conditions::{KeyTest, condition};
 use super::error::{Failure, kind};
 use super::typed::TypedRead;
 use pylog_client::metadata::topic_id;
 use pylog_client::metadata::topic_partition::TopicPartition;
 use pylog_client::read::plan::OffsetRange;
-use pylog_columnar::{Column, KeyCondition, RowFilter, UnknownColumn};
+use pylog_columnar::{Column, RowFilter, UnknownColumn};
 use pylog_typed::TypedPlan;
 
 /// Topic, partition, start, end, topic id of a range.
 pub type RawRange = (String, i32, i64, i64, String);
-/// `in`, `prefix` or `range`, and its keys; `None` among them is no key, or no bound.
-pub type KeyTest = (String, Vec<Option<Vec<u8>>>);
 
 /// The columns to build, and those to make of them.
 ///
@@ -54,22 +52,4 @@ pub fn offset_range((topic, partition, start, end, topic_id): RawRange) -> Resul
         start,
         end: Some(end),
     })
-}
-
-fn condition((how, keys): KeyTest) -> Result<KeyCondition, Failure> {
-    match (how.as_str(), &keys[..]) {
-        ("in", _) => {
-            let null = keys.contains(&None);
-            Ok(KeyCondition::In { keys: keys.into_iter().flatten().collect::<HashSet<_>>(), null })
-        }
-        ("prefix", _) => Ok(KeyCondition::Prefix(keys.into_iter().flatten().collect())),
-        ("range", [low, high]) => Ok(KeyCondition::Range { low: low.clone(), high: high.clone() }),
-        _ => {
-            let message = format!(
-                "a condition on keys is 'in', 'prefix' or 'range' (with two keys), not {how:?} with {} keys",
-                keys.len()
-            );
-            Err(Failure::new(kind::INVALID_ARGUMENT, message))
-        }
-    }
 }

@@ -12,10 +12,11 @@ use pyo3::types::PyCapsule;
 
 use super::arrow::{NativeBatch, export_stream};
 use super::client::settings;
+use super::conditions::KeyTest;
 use super::directory::LogDirectory;
 use super::error::{Failure, kind};
 use super::ffi::enter;
-use super::plan::{KeyTest, RawRange, offset_range, row_filter, wanted_columns};
+use super::plan::{RawRange, offset_range, row_filter, wanted_columns};
 use super::stored::PythonFeed;
 use super::typed::TypedRead;
 use pylog_client::error::{ClientError, Owner};

@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::arrow::{NativeBatch, import_batch, import_schema};
+use super::conditions::{KeyTest, condition};
 use super::error::{Failure, kind};
 use super::ffi::enter;
 use pylog_columnar::Column;
@@ -14,7 +15,7 @@ use pylog_typed::avro::schema::Schema as AvroSchema;
 use pylog_typed::format::Format;
 use pylog_typed::protobuf::{Prefix, Protobuf, descriptor};
 use pylog_typed::writers::WriterSchema;
-use pylog_typed::{Mode, Source, TypedPlan, encoder};
+use pylog_typed::{Mode, Source, Test, TypedPlan, encoder};
 
 /// A schema's text, and the texts of those that it refers to.
 type SchemaTexts = (String, Vec<String>);
@@ -25,6 +26,9 @@ type RegisteredSchema = (String, String, Vec<(String, String)>);
 /// A `FileDescriptorSet`, the name of a message in it, and whether an id that is not looked up stands before it.
 type Message = (Vec<u8>, String, bool);
 
+/// The number of a column, spans (first, last) of which one must hold its number, and whether null is wanted, too.
+type NumberTest = (usize, Vec<(i64, i64)>, bool);
+
 /// See `_native.pyi`.
 #[pyclass(module = "pylog_spark._native", frozen)]
 #[derive(Debug)]
@@ -34,7 +38,7 @@ pub struct TypedRead(pub Arc<TypedPlan>);
 impl TypedRead {
     #[new]
     #[pyo3(signature = (schema, sources, *, key=None, value=None, mode="PERMISSIVE", key_schema=None, value_schema=None,
-        registered=false, keeps_bad=false, key_message=None, value_message=None))]
+        registered=false, keeps_bad=false, key_message=None, value_message=None, numbers=Vec::new(), texts=Vec::new()))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         schema: &Bound<'_, PyAny>,
@@ -48,6 +52,8 @@ impl TypedRead {
         keeps_bad: bool,
         key_message: Option<Message>,
         value_message: Option<Message>,
+        numbers: Vec<NumberTest>,
+        texts: Vec<(usize, KeyTest)>,
     ) -> PyResult<Self> {
         let schema: Schema = import_schema(schema)?;
         let sources = sources.iter().map(|name| source(name)).collect::<Result<Vec<_>, _>>()?;
@@ -58,6 +64,10 @@ impl TypedRead {
         let key = format(key, key_schema, registered, key_message)?;
         let value = format(value, value_schema, registered, value_message)?;
         let plan = TypedPlan::new(Arc::new(schema), sources, key, value, mode);
+        let numbers = numbers.into_iter().map(|(at, spans, null)| Ok((at, Test::Number { spans, null })));
+        let texts = texts.into_iter().map(|(at, test)| Ok((at, Test::Bytes(condition(test)?))));
+        let tests = numbers.chain(texts).collect::<Result<Vec<_>, Failure>>()?;
+        let plan = plan.and_then(|plan| plan.with_conditions(tests));
         let plan = plan.map_err(|error| Failure::new(kind::INVALID_ARGUMENT, error.to_string()))?;
         Ok(Self(Arc::new(if keeps_bad { plan.keeping_bad() } else { plan })))
     }

@@ -265,6 +265,19 @@ impl Column {
         self.valid.is_empty()
     }
 
+    /// Whether value number `row` is no null.
+    #[inline]
+    pub fn is_valid(&self, row: usize) -> bool {
+        self.valid.get(row).copied().unwrap_or(false)
+    }
+
+    /// The text or bytes of value number `row`; `None` in columns of other types.
+    #[inline]
+    pub fn bytes(&self, row: usize) -> Option<&[u8]> {
+        let Values::Bytes(ends, data) = &self.values else { return None };
+        data.get(*ends.0.get(row)? as usize..*ends.0.get(row + 1)? as usize)
+    }
+
     /// Says that a value was added to [`Column::values`], with whatever belongs to it.
     #[inline]
     pub fn added(&mut self) {

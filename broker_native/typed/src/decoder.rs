@@ -11,7 +11,8 @@ use pylog_columnar::Column as RecordColumn;
 
 use crate::column::{Column, Room, Values};
 use crate::damage::Damage;
-use crate::plan::{Mode, Part, PlanError, Source, TypedPlan};
+use crate::plan::{Mode, Part, PlanError, TypedPlan};
+use crate::source::Source;
 
 /// Why a batch cannot be given.
 #[derive(Debug, thiserror::Error)]
@@ -41,6 +42,7 @@ pub struct TypedDecoder {
     key: Option<Part>,
     value: Option<Part>,
     corrupt: Column,
+    wants_corrupt: bool,
 }
 
 /// Rows that stay.
@@ -57,7 +59,8 @@ impl TypedDecoder {
     pub fn new(plan: Arc<TypedPlan>) -> Result<Self, PlanError> {
         let (key, value) = plan.parts()?;
         let corrupt = Column::new(&Field::new("corrupt", arrow_schema::DataType::Utf8, true))?;
-        Ok(Self { plan, key, value, corrupt })
+        let wants_corrupt = plan.sources.contains(&Source::Corrupt);
+        Ok(Self { plan, key, value, corrupt, wants_corrupt })
     }
 
     /// Whether damaged records are kept, so that a batch without rows has something to give, too.
@@ -137,58 +140,84 @@ impl TypedDecoder {
         self.prepare(raw)?;
         let keys = self.bytes(raw, RecordColumn::Key).cloned();
         let values = self.bytes(raw, RecordColumn::Value).cloned();
-        let wants_corrupt = self.plan.sources.contains(&Source::Corrupt);
         let mut room = Room::default();
+        let mut malformed = 0;
         let mut left_out = Vec::new();
-        let mut kept = Vec::new();
+        let mut bad = Vec::new();
         for row in 0..raw.num_rows() {
-            let (key, value) = (at(keys.as_ref(), row), at(values.as_ref(), row));
-            let of_key = read(self.key.as_mut(), key, &mut room);
-            let of_value = read(self.value.as_mut(), value, &mut room);
-            if wants_corrupt && of_key.is_none() && of_value.is_none() {
-                self.corrupt.push_null();
+            let stays = row - left_out.len();
+            let found = self.read_row(at(keys.as_ref(), row), at(values.as_ref(), row), &mut room);
+            if self.plan.bad.is_some()
+                && let Some((part, damage)) = &found
+            {
+                bad.push((row, format!("the {part} {damage}")));
             }
-            let (part, bytes, damage) = match (of_value, of_key) {
-                (Some(damage), _) => ("value", value, damage),
-                (None, Some(damage)) => ("key", key, damage),
-                (None, None) => continue,
-            };
-            if self.plan.bad.is_some() {
-                kept.push((row, format!("the {part} {damage}")));
-            }
-            match self.plan.mode {
-                Mode::Permissive => {
-                    if wants_corrupt {
-                        let text = String::from_utf8_lossy(bytes.unwrap_or_default());
-                        if self.corrupt.push_bytes(text.as_bytes()).is_err() {
-                            self.corrupt.push_null();
-                        }
-                    }
-                }
-                Mode::DropMalformed => {
-                    let stays = row - left_out.len();
-                    for part in [self.key.as_mut(), self.value.as_mut()].into_iter().flatten() {
-                        part.column.truncate(stays);
-                    }
-                    left_out.push(row);
-                }
-                Mode::FailFast => {
+            let is_left_out = match (self.plan.mode, found) {
+                (Mode::FailFast, Some((part, damage))) => {
                     let offsets = self.raw(raw, RecordColumn::Offset);
                     let offset = offsets.map_or(-1, |offsets| offsets.as_primitive::<Int64Type>().value(row));
                     return Err(BadRecord::Damaged { part, offset, damage });
                 }
+                (Mode::DropMalformed, Some(_)) => {
+                    malformed += 1;
+                    true
+                }
+                _ => !self.takes(stays),
+            };
+            if is_left_out {
+                self.forget(stays);
+                left_out.push(row);
             }
         }
-        if let Some(bad) = &self.plan.bad {
-            bad.keep(|column| self.raw(raw, column), &kept)?;
+        if let Some(kept) = &self.plan.bad {
+            kept.keep(|column| self.raw(raw, column), &bad)?;
         }
         if left_out.is_empty() {
             return Ok(Kept::All);
         }
-        self.plan.left_out.fetch_add(left_out.len() as u64, Ordering::Relaxed);
+        self.plan.left_out.fetch_add(malformed, Ordering::Relaxed);
         let mut left_out = left_out.into_iter().peekable();
         let kept = (0..raw.num_rows()).filter(|row| left_out.next_if_eq(row).is_none());
         Ok(Kept::Rows(kept.collect()))
+    }
+
+    /// Adds a row; which part of the record is damaged, if one is, and how.
+    #[inline]
+    fn read_row(
+        &mut self,
+        key: Option<&[u8]>,
+        value: Option<&[u8]>,
+        room: &mut Room,
+    ) -> Option<(&'static str, Damage)> {
+        let of_key = read(self.key.as_mut(), key, room);
+        let of_value = read(self.value.as_mut(), value, room);
+        let found = match (of_value, of_key) {
+            (Some(damage), _) => Some(("value", value, damage)),
+            (None, damage) => damage.map(|damage| ("key", key, damage)),
+        };
+        if self.wants_corrupt {
+            let text = found.as_ref().map(|(_, bytes, _)| String::from_utf8_lossy(bytes.unwrap_or_default()));
+            if text.is_none_or(|text| self.corrupt.push_bytes(text.as_bytes()).is_err()) {
+                self.corrupt.push_null();
+            }
+        }
+        found.map(|(part, _, damage)| (part, damage))
+    }
+
+    /// Whether all conditions are true of row number `row` of what was decoded.
+    #[inline]
+    fn takes(&self, row: usize) -> bool {
+        let (key, value) =
+            (self.key.as_ref().map(|part| &part.column), self.value.as_ref().map(|part| &part.column));
+        self.plan.conditions.iter().all(|condition| condition.takes(row, key, value, &self.corrupt))
+    }
+
+    /// Forgets the rows from number `stays` on.
+    fn forget(&mut self, stays: usize) {
+        for part in [self.key.as_mut(), self.value.as_mut()].into_iter().flatten() {
+            part.column.truncate(stays);
+        }
+        self.corrupt.truncate(stays);
     }
 }
 

@@ -4,11 +4,13 @@
 //! | file | what it does |
 //! |---|---|
 //! | [`plan`] | what is wanted: formats, the columns and where each comes from, the mode |
+//! | [`source`] | where a column comes from |
 //! | [`decoder`] | raw Arrow batches of `columnar` -> typed ones; what becomes of records that do not parse |
 //! | [`encoder`] | the other way: typed columns -> keys and values |
 //! | [`format`] | the formats, by name; one record of any of them |
 //! | [`json`], [`plain`] | one record of JSON, read and written; of Kafka's serializers of numbers and texts |
 //! | [`column`] | a column while it is built: it grows value by value, and forgets a record that turns out damaged |
+//! | [`conditions`] | conditions of a query on decoded columns |
 //! | [`avro`] | Avro's binary encoding |
 //! | [`protobuf`] | messages of Protobuf, by their descriptors |
 //! | [`writers`] | schemas of a registry, by the ids that records begin with |
@@ -20,6 +22,7 @@
 pub mod avro;
 pub mod bad;
 pub mod column;
+pub mod conditions;
 pub mod damage;
 pub mod decimal;
 pub mod decoder;
@@ -29,8 +32,11 @@ pub mod json;
 pub mod plain;
 pub mod plan;
 pub mod protobuf;
+pub mod source;
 pub mod time;
 pub mod writers;
 
+pub use conditions::Test;
 pub use decoder::{BadRecord, TypedDecoder};
-pub use plan::{Mode, Source, TypedPlan};
+pub use plan::{Mode, TypedPlan};
+pub use source::Source;

@@ -7,7 +7,9 @@ use pylog_columnar::Column as RecordColumn;
 
 use crate::bad::{self, BadRecords};
 use crate::column::{Column, UnknownType};
+use crate::conditions::{Condition, Test, Unconditional};
 use crate::format::{Format, Reader};
+use crate::source::Source;
 use crate::writers::Writers;
 
 /// What becomes of a record whose key or value does not parse.
@@ -34,21 +36,6 @@ impl Mode {
     }
 }
 
-/// Where a column comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
-    /// A column of the record, as it is without formats.
-    Record(RecordColumn),
-    /// The key, by its format.
-    Key,
-    /// The value, by its format.
-    Value,
-    /// A field of the value.
-    Field,
-    /// The text of a damaged record.
-    Corrupt,
-}
-
 /// A plan that contradicts itself.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
@@ -58,6 +45,9 @@ pub enum PlanError {
     /// A column whose type is not that of its source.
     #[error("column {0} does not have the type of what it is to show")]
     Misfit(String),
+    /// A condition on a column that has none.
+    #[error(transparent)]
+    Unconditional(#[from] Unconditional),
     /// A schema of a format that the columns do not fit.
     #[error("the {0} {1}")]
     Schema(&'static str, String),
@@ -82,6 +72,8 @@ pub struct TypedPlan {
     pub(crate) left_out: Arc<AtomicU64>,
     /// Where records that do not parse are kept, if they are.
     pub(crate) bad: Option<Arc<BadRecords>>,
+    /// What must be true of a row.
+    pub(crate) conditions: Vec<Condition>,
     /// The schemas with which records were written.
     pub(crate) writers: Writers,
     /// The columns to ask `columnar` for.
@@ -143,6 +135,7 @@ impl TypedPlan {
             mode,
             left_out: Arc::default(),
             bad: None,
+            conditions: Vec::new(),
             writers: Writers::default(),
             raw,
         };
@@ -157,6 +150,20 @@ impl TypedPlan {
             .extend(bad::RAW.iter().filter(|column| !self.raw.contains(column)).copied().collect::<Vec<_>>());
         self.bad = Some(Arc::default());
         self
+    }
+
+    /// The same plan, of rows of which this is true, too: each test with the number of its column.
+    ///
+    /// # Errors
+    /// [`PlanError::Unconditional`].
+    pub fn with_conditions(
+        mut self,
+        tests: impl IntoIterator<Item = (usize, Test)>,
+    ) -> Result<Self, PlanError> {
+        for (column, test) in tests {
+            self.conditions.push(Condition::new(&self.sources, column, test)?);
+        }
+        Ok(self)
     }
 
     /// The records that do not parse which decoders of this plan have kept since the last call.
