@@ -117,10 +117,10 @@ def mirror(
     max_bytes_per_second: int | None,
     interval: float,
 ) -> None:
-    """Keep topics of one cluster, Apache Kafka or pylog, in a pylog cluster, with the same offsets, until Ctrl-C.
+    """Keep topics of one cluster in another, Apache Kafka or pylog, until Ctrl-C.
 
-    Only the mirror writes to the copies, until 'pylog mirror promote'. It goes on where the copies end, so it can be killed and
-    started again at any time.
+    In a pylog the copies have the same bytes and offsets, and only the mirror writes to them, until 'pylog mirror promote'. In Apache Kafka they have the
+    same records, each once, at offsets of their own. It can be killed and started again at any time.
     """
     if ctx.invoked_subcommand is not None:
         return
@@ -176,11 +176,9 @@ def lag(
     """Show how far the copies are behind, whether a mirror runs or not."""
     from pylog_spark.mirror.lag import lags
 
-    with (
-        _admin(_client(source, from_config, "--from")) as from_admin,
-        _admin(_client(target, to_config, "--to")) as to_admin,
-    ):
-        found = lags(from_admin, to_admin, topics)
+    to_settings = _client(target, to_config, "--to")
+    with _admin(_client(source, from_config, "--from")) as from_admin, _admin(to_settings) as to_admin:
+        found = lags(from_admin, to_admin, to_settings, topics)
     if as_json:
         echo_json([{**document(each), "lag": each.lag} for each in found])
     elif found:

@@ -12,12 +12,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from pylog_spark.client.admin import Admin
-from pylog_spark.client.errors import LogError, translated
+from pylog_spark.client.errors import LogError
+from pylog_spark.mirror.copies import Copies, SameOffsets, takes_offsets
 from pylog_spark.mirror.groups import GroupOffsets
 from pylog_spark.mirror.lag import cluster_id
 from pylog_spark.mirror.notices import Notices
-from pylog_spark.mirror.topics import MIRROR_SOURCE, Topic, changes, copy_of, is_wanted, read_topics
-from pylog_spark.results.decoding import all_decoded
+from pylog_spark.mirror.own_offsets import OwnOffsets
+from pylog_spark.mirror.topics import Topic, changes, copy_of, is_wanted, read_topics
 from pylog_spark.results.mirror import MirroredPartition
 
 #: How often topics and settings are compared.
@@ -80,7 +81,7 @@ class TopicMirror:
         self._groups = GroupOffsets(self._source, self._target, re.compile(options.groups), self._notices)
         self._mirrored: dict[str, Topic] = {}
         self._refused: dict[str, set[str]] = {}
-        self._starts: dict[tuple[str, int], int] = {}
+        self._copies: Copies | None = None
         self.source_id = ""
 
     def __enter__(self) -> "TopicMirror":
@@ -97,13 +98,19 @@ class TopicMirror:
         LogError
             One cannot be reached, both are the same, or the target cannot be a target.
         """
-        from pylog_spark._native import Mirror
-
         self.source_id = cluster_id(self._source, "source")
         if self.source_id == cluster_id(self._target, "target"):
             raise LogError("INVALID_ARGUMENT", f"Source and target are the same cluster, {self.source_id}.")
-        with translated():
-            self._native = Mirror(*self._settings, self.source_id, self.options.bytes_per_second)
+        limit = self.options.bytes_per_second
+        if takes_offsets(self._target):
+            self._copies = SameOffsets(*self._settings, self._target, self.source_id, limit)
+        else:
+            self._notices.say(
+                "the target is no pylog that takes batches as they are: records are copied, exactly once, to offsets of their own"
+            )
+            copies = OwnOffsets(*self._settings, self._source, self._target, self.source_id, limit, self._notices)
+            self._copies = copies
+            copies.begin()
         self.refresh()
 
     def run(self, stopping: threading.Event) -> None:
@@ -116,13 +123,13 @@ class TopicMirror:
             if now >= refresh_at:
                 self._attempt(self.refresh)
                 refresh_at = time.monotonic() + REFRESH_S
-            elif self._native.take_stale():
+            elif self.copies.take_stale():
                 self._attempt(self.follow_leaders)
             elif now >= groups_at:
                 self._attempt(self.follow_groups)
                 groups_at = time.monotonic() + GROUPS_S
             partitions = self.progress()
-            self._notices.failing(partitions, self._native.failures())
+            self._notices.failing(partitions, self.copies.failures())
             if now >= report_at:
                 total = sum(partition.bytes for partition in partitions)
                 self._notices.progress(partitions, (total - copied) / max(now - began, 0.001))
@@ -131,15 +138,20 @@ class TopicMirror:
 
     def close(self) -> None:
         """Stop copying and close all connections."""
-        if hasattr(self, "_native"):
-            self._native.stop()
+        if self._copies is not None:
+            self._copies.stop()
         self._source.close()
         self._target.close()
 
     def progress(self) -> list[MirroredPartition]:
         """Say how far each partition is."""
-        with translated():
-            return all_decoded(MirroredPartition, self._native.progress())
+        return self.copies.progress()
+
+    @property
+    def copies(self) -> Copies:
+        """What copies, after `begin`."""
+        assert self._copies is not None
+        return self._copies
 
     @property
     def topics(self) -> list[str]:
@@ -153,23 +165,24 @@ class TopicMirror:
         present = self._target.topics()
         copies = read_topics(self._target, [topic for topic in present if is_wanted(topic, self._pattern)])
         brokers = len(self._target.cluster().brokers)
-        mirrored = {}
+        mirrored: dict[str, Topic] = {}
         for name, topic in sorted(wanted.items()):
             known = self._mirrored.get(name)
-            if known is not None and known.topic_id != topic.topic_id:
+            remembered = self.copies.topic_id(name) or (topic.topic_id if known is None else known.topic_id)
+            if remembered != topic.topic_id:
                 sentence = (
                     f"topic {name} was deleted in the source and made anew: delete its copy and start the mirror again"
                 )
                 self._notices.once(f"anew {name}", sentence)
-                mirrored[name] = known
+                mirrored |= {} if known is None else {name: known}
             elif self._is_kept(topic, copies.get(name), brokers):
                 mirrored[name] = topic
         for name, copied in sorted(copies.items()):
-            if copied.source == self.source_id and name not in wanted:
+            if self.copies.owner(copied) == self.source_id and name not in wanted:
                 self._notices.once(f"gone {name}", f"topic {name} is gone from the source: its copy stays as it is")
         self._mirrored = mirrored
-        self._assign({name: topic for name, topic in mirrored.items() if wanted[name].topic_id == topic.topic_id})
-        self._follow_starts()
+        self.copies.assign({name: topic for name, topic in mirrored.items() if wanted[name].topic_id == topic.topic_id})
+        self.copies.delete_before(self.progress())
 
     def follow_leaders(self) -> None:
         """Look who leads what in the source now."""
@@ -180,16 +193,11 @@ class TopicMirror:
             if found is not None and found.topic_id == topic.topic_id:
                 now = tuple(partition.leader for partition in found.partitions)[: len(topic.leaders)]
                 leaders[name] = Topic(name, topic.topic_id, now, topic.replication_factor, topic.configs)
-        self._assign(leaders)
+        self.copies.assign(leaders)
 
     def follow_groups(self) -> None:
         """Keep the offsets of groups."""
-        self._groups.follow({(at.topic, at.partition): at.end_offset for at in self.progress() if at.end_offset >= 0})
-
-    def _assign(self, topics: Mapping[str, Topic]) -> None:
-        wanted = [(name, index, leader) for name, topic in topics.items() for index, leader in enumerate(topic.leaders)]
-        with translated():
-            self._native.assign(wanted)
+        self._groups.follow(self.copies.in_copies())
 
     def _is_kept(self, topic: Topic, present: Topic | None, brokers: int) -> bool:
         """Make the copy what it should be; whether it can be copied into."""
@@ -197,8 +205,8 @@ class TopicMirror:
         for note in copy.notes:
             self._notices.once(note, note)
         if present is None:
-            self._create(topic, copy.replication_factor)
-        elif present.source != self.source_id:
+            self.copies.create(topic, copy.replication_factor)
+        elif self.copies.owner(present) != self.source_id:
             sentence = (
                 f"topic {topic.name} is in the target and no mirror of cluster {self.source_id}: it is left alone"
             )
@@ -208,17 +216,6 @@ class TopicMirror:
             self._target.create_partitions(topic.name, len(topic.leaders))
         self._configure(topic.name, changes(copy.configs, {} if present is None else present.configs))
         return True
-
-    def _create(self, topic: Topic, replication_factor: int) -> None:
-        try:
-            self._target.create_topic(
-                topic.name, len(topic.leaders), replication_factor, {MIRROR_SOURCE: self.source_id}
-            )
-        except LogError as error:
-            if error.kind == "INVALID_CONFIG" and MIRROR_SOURCE in error.sentence:
-                sentence = "The target's brokers do not know topics that are mirrors: it must be a pylog that has 'pylog mirror'."
-                raise LogError("UNSUPPORTED_VERSION", sentence) from error
-            raise
 
     def _configure(self, name: str, changed: Mapping[str, str | None]) -> None:
         refused = self._refused.setdefault(name, set())
@@ -247,16 +244,6 @@ class TopicMirror:
                 raise
             return False
         return True
-
-    def _follow_starts(self) -> None:
-        """Delete in the target what the source has no more."""
-        for at in self.progress():
-            start, key = min(at.source_start_offset, at.end_offset), (at.topic, at.partition)
-            if start > self._starts.get(key, 0):
-                (deleted,) = self._target.delete_records([(at.topic, at.partition, start)])
-                # What is only compacted has no start to follow.
-                if deleted.error in (None, "POLICY_VIOLATION"):
-                    self._starts[key] = start
 
     def _attempt(self, work: Callable[[], None]) -> None:
         """Do something that may fail while brokers are away."""

@@ -1,11 +1,11 @@
 """The offsets of consumer groups in the target: what a group has read in the source, it need not read again in the copy.
 
-An offset is the same in both clusters. It is committed in the target where the group has no members there, never behind the end of
+An offset is the same in both clusters, or the place in the copy where that reader goes on. It is committed in the target where the group has no members there, never behind the end of
 the copy, and never back: a group that has gone further in the target stays there. Share groups keep no such offsets.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from pylog_spark.client.admin import Admin
 from pylog_spark.client.errors import LogError
@@ -40,13 +40,14 @@ class GroupOffsets:
         #: What the target has, by its last answer or our last change.
         self._there: dict[str, dict[Partition, int]] = {}
 
-    def follow(self, ends: Mapping[Partition, int]) -> None:
-        """Commit in the target what the source's groups have committed since. `ends`: where the copies end."""
+    def follow(self, in_copies: Callable[[Partition, int], int | None]) -> None:
+        """Commit in the target what the source's groups have committed since. `in_copies`: as `Copies.in_copies` gives it."""
         news = {}
         for listing in self._source.groups():
             if self._is_wanted(listing):
                 offsets = self._of(self._source, listing.group_id)
-                wanted = {at: min(offset, ends[at]) for at, offset in offsets.items() if at in ends}
+                found = {at: in_copies(at, offset) for at, offset in offsets.items()}
+                wanted = {at: offset for at, offset in found.items() if offset is not None}
                 there = self._there.get(listing.group_id, {})
                 if later := {at: offset for at, offset in wanted.items() if offset > there.get(at, NO_OFFSET)}:
                     news[listing.group_id] = later

@@ -1,10 +1,12 @@
 """How far the topics of a target are behind their source, asked from both."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pylog_spark.client.admin import LATEST, Admin
 from pylog_spark.client.errors import LogError
+from pylog_spark.mirror.positions import Positions
 from pylog_spark.mirror.topics import is_wanted, read_topics
 
 
@@ -17,7 +19,8 @@ class PartitionLag:
     topic, partition : str, int
         The topic, and the number of the partition.
     source_end_offset, end_offset : int or None
-        Where the source ends, and where the copy does; None where there is none.
+        Where the source ends, and where the copy does; None where there is none. Of a copy with offsets of its own, up to which offset of
+        the source it is copied.
     """
 
     topic: str
@@ -41,18 +44,21 @@ def cluster_id(admin: Admin, which: str) -> str:
     return found
 
 
-def lags(source: Admin, target: Admin, pattern: str = ".*") -> list[PartitionLag]:
+def lags(source: Admin, target: Admin, target_settings: Mapping[str, str], pattern: str = ".*") -> list[PartitionLag]:
     """Give the lag of each partition of the topics in `target` that are copies of `source`'s and match `pattern`.
 
-    The copies are asked first, so that a lag is never too small.
+    The copies are asked first, so that a lag is never too small. `target_settings` are those of a client of the target.
     """
     source_id = cluster_id(source, "source")
     matching = re.compile(pattern)
     described = [topic for topic in target.topics() if is_wanted(topic, matching)]
     copies = [topic for topic in read_topics(target, described).values() if topic.source == source_id]
     ends = _ends(target, {topic.name: len(topic.leaders) for topic in copies})
+    positions = Positions(target, target_settings, source_id)
+    positions.catch_up()
+    ends |= {at: offset for at, offset in positions.partitions().items() if matching.fullmatch(at[0])}
     there = {topic.name: len(topic.partitions) for topic in source.topics() if not topic.error}
-    source_ends = _ends(source, {topic.name: there.get(topic.name, 0) for topic in copies})
+    source_ends = _ends(source, {topic: there.get(topic, 0) for topic, _ in ends})
     return [
         PartitionLag(name, partition, source_ends.get((name, partition)), ends.get((name, partition)))
         for name, partition in sorted({*ends, *source_ends})

@@ -3,6 +3,8 @@
 import os
 import signal
 import subprocess
+import uuid
+from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -12,7 +14,6 @@ from tests.peers.jars import classpath
 from tests.peers.probe import wait_until_it_accepts, wait_until_it_answers
 from tests.peers.tools import QUICK, java
 
-_CLUSTER_ID = "cHlsb2ctcGVlci1rYWZrYQ"
 _START_DEADLINE_S = 60
 _STOP_DEADLINE_S = 30
 _JAVA = ["java", "-Dorg.slf4j.simpleLogger.logFile=System.out"]
@@ -97,7 +98,15 @@ class KafkaBroker:
         Returns the seconds until the answer, without formatting the folder.
         """
         if not (self.data_dir / "meta.properties").exists():
-            words = ("format", "-t", _CLUSTER_ID, "-c", str(self._properties), *self._format_options)
+            # An id of its own, by which a mirror tells clusters apart; an option of this command must not begin with "-".
+            words = (
+                "format",
+                "-t",
+                urlsafe_b64encode(b"k" + uuid.uuid4().bytes[1:]).decode().rstrip("="),
+                "-c",
+                str(self._properties),
+                *self._format_options,
+            )
             java("kafka.tools.StorageTool", *words)
         command = [*self._java, "-cp", classpath("kafka")]
         with open(self.folder / "broker.log", "ab") as log:
