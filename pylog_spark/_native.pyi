@@ -328,6 +328,13 @@ class NativeBroker:
     def answer_schema_question(self, question: int) -> None:
         """All schemas are known that there were when the question came: who waits for that goes on."""
 
+    def next_dead_letters(
+        self, timeout_ms: int
+    ) -> tuple[int, str, list[tuple[bytes | None, bytes | None, int, list[tuple[str, bytes | None]]]]] | None:
+        """Wait for records that go to a dead letter topic: a number to answer by, the topic, and of each key, value, timestamp (ms, -1 for none)
+        and headers. None when there were none for so long."""
+    def answer_dead_letters(self, number: int, error: str | None = None, again: bool = False) -> None:
+        """They are written; or they are not, and why, and whether their producer may try it again."""
     def archives(self) -> BrokerArchives:
         """What is said of the archive (`archive.url`)."""
 
@@ -491,6 +498,10 @@ class TypedRead:
 
     `key_message` and `value_message` are what "protobuf" is: a ``FileDescriptorSet``, the name of a message in it, and whether an id that is not
     looked up and the message's place in that set stand before each; with `registered` it is looked up, for the message's place in its schema.
+
+    `numbers` and `texts` are conditions that must be true of rows, each with the number of a column that is decoded: spans (first, last) of which one must
+    hold its number (of a time microseconds, of a date days, of a float its place among all as Spark orders them), and whether null is wanted; or how and with what
+    a text or bytes are compared, as `keys` of `RangeReader`.
     """
 
     def __new__(
@@ -507,6 +518,8 @@ class TypedRead:
         keeps_bad: bool = False,
         key_message: tuple[bytes, str, bool] | None = None,
         value_message: tuple[bytes, str, bool] | None = None,
+        numbers: Sequence[tuple[int, Sequence[tuple[int, int]], bool]] = (),
+        texts: Sequence[tuple[int, tuple[str, Sequence[bytes | None]]]] = (),
     ) -> TypedRead: ...
     def missing_writers(self) -> list[int]:
         """The ids of schemas that readers with this object have met and do not know."""

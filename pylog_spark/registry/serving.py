@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pylog_spark.broker.process import Broker
 from pylog_spark.broker.setting import ConfigError
+from pylog_spark.registry.dead_letters import DeadLetters
 from pylog_spark.registry.known_ids import KnownIds
 from pylog_spark.registry.server import RegistryServer, start_server
 from pylog_spark.registry.stored import TOPIC
@@ -32,16 +33,22 @@ def open_registry(broker: Broker, options: HttpOptions) -> RegistryServer:
     """
     host, port, tls, client, asks = place(broker, options, _REGISTRY)
     topic = SchemasTopic(client)
-    known = KnownIds(topic, broker.schema_ids)
-    known.start()
-    try:
-        return start_server(host, port, topic, Access(client, _rights(topic)) if asks else None, tls, known.close)
-    except OSError as error:
+    known, letters = KnownIds(topic, broker.schema_ids), DeadLetters(client, broker.schema_ids)
+
+    def close() -> None:
         known.close()
+        letters.close()
+
+    known.start()
+    letters.start()
+    try:
+        return start_server(host, port, topic, Access(client, _rights(topic)) if asks else None, tls, close)
+    except OSError as error:
+        close()
         topic.close()
         raise ConfigError(f"The schema registry cannot listen on {host}:{port}: {error.strerror or error}.") from error
     except Refusal as refusal:
-        known.close()
+        close()
         topic.close()
         raise ConfigError(refusal.sentence) from refusal
 

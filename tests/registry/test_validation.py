@@ -11,12 +11,14 @@ from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
-from pylog_spark.client import Admin
+from pylog_spark.client import Admin, Consumer
+from pylog_spark.client.consumer import Record
 from pylog_spark.registry.client import RegistryClient
 from pylog_spark.testing import LocalBroker, LocalCluster
 
 NUMBER = '{"type": "record", "name": "Number", "fields": [{"name": "n", "type": "long"}]}'
 VALUES = "confluent.value.schema.validation"
+DEAD_LETTERS = "schema.validation.dead.letter.topic"
 KEYS = "confluent.key.schema.validation"
 
 
@@ -104,6 +106,90 @@ def test_a_transaction_with_a_refused_record_is_aborted_and_the_next_one_commits
     producer.begin_transaction()
     producer.produce(topic, value)
     producer.commit_transaction(30)
+
+
+@pytest.fixture
+def diverting(broker: LocalBroker, topic: str) -> tuple[str, str]:
+    """The topic, and its dead letter topic."""
+    letters = f"{topic}-dead"
+    with Admin(broker.bootstrap_servers) as admin:
+        admin.create_topic(letters, 2, 1)
+        admin.alter_configs("topic", topic, {DEAD_LETTERS: letters})
+    return topic, letters
+
+
+@pytest.mark.parametrize("settings", [{}, {"enable.idempotence": True}], ids=["plain", "idempotent"])
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_records_without_a_schema_go_to_the_dead_letter_topic_and_the_others_of_their_batch_are_written(
+    broker: LocalBroker, client: SchemaRegistryClient, diverting: tuple[str, str], send: Any, codec: str, settings: Any
+) -> None:
+    topic, letters = diverting
+    value = AvroSerializer(client, NUMBER)({"n": 1}, SerializationContext(topic, MessageField.VALUE))
+    assert value is not None
+    settings = {"compression.type": codec, **settings}
+    unknown = b"\0\x7f\xff\xff\xff" + b"x" * 300
+    # Some of a batch, all of one, none of one; the producer goes on with its sequence.
+    assert send(topic, value, b"text", None, unknown, value, **settings) == []
+    assert send(topic, b"", b"text", **settings) == []
+    assert send(topic, value, **settings) == []
+    rows = read(broker, topic)
+    # Offsets are those that the producer was told: 1, 3, 5 and 6 were taken out.
+    assert [(row.offset, row.value) for row in rows] == [(0, value), (2, None), (4, value), (7, value)]
+    found = read(broker, letters)
+    assert sorted(row.value or b"" for row in found) == sorted([b"", b"text", b"text", unknown])
+    for row in found:
+        headers = dict(row.headers)
+        assert (row.key, headers["pylog.topic"], headers["pylog.partition"]) == (b"k", topic.encode(), b"0")
+        assert b"schema" in headers["pylog.error"]
+
+
+def test_a_dead_letter_has_what_its_record_had_in_a_transaction_too(
+    broker: LocalBroker, client: SchemaRegistryClient, diverting: tuple[str, str]
+) -> None:
+    topic, letters = diverting
+    value = AvroSerializer(client, NUMBER)({"n": 1}, SerializationContext(topic, MessageField.VALUE))
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "transactional.id": topic})
+    producer.init_transactions(30)
+    for _ in range(2):
+        producer.begin_transaction()
+        producer.produce(topic, value)
+        producer.produce(topic, b"text", key=b"key", timestamp=1_700_000_000_123, headers=[("h", b"1"), ("h", None)])
+        producer.commit_transaction(30)
+    found = read(broker, letters)
+    assert len(found) == 2
+    for row in found:
+        assert (row.key, row.value, row.timestamp_ms) == (b"key", b"text", 1_700_000_000_123)
+        assert list(row.headers)[:2] == [("h", b"1"), ("h", None)]
+
+
+@pytest.mark.parametrize("broken", ["missing", "checked"])
+def test_without_a_dead_letter_topic_that_takes_them_the_batch_is_refused_and_says_why(
+    broker: LocalBroker, diverting: tuple[str, str], send: Any, broken: str
+) -> None:
+    topic, letters = diverting
+    with Admin(broker.bootstrap_servers) as admin:
+        if broken == "missing":
+            admin.delete_topics([letters])
+        else:
+            admin.alter_configs("topic", letters, {KEYS: "true"})
+    assert send(topic, b"text", b"text") == ["INVALID_RECORD"] * 2
+    assert count(broker, topic) == 0
+
+
+def test_more_dead_letters_than_go_at_once_are_refused(
+    broker: LocalBroker, diverting: tuple[str, str], send: Any
+) -> None:
+    topic, letters = diverting
+    refused = send(topic, *[b"text"] * 1_000, **{"batch.num.messages": 10_000, "linger.ms": 1_000})
+    assert refused == ["INVALID_RECORD"] * 1_000
+    assert count(broker, topic) == 0
+    assert count(broker, letters) == 0
+
+
+def read(broker: LocalBroker, topic: str) -> list[Record]:
+    """All records of a topic, partition after partition."""
+    with Consumer(broker.bootstrap_servers, topic, start="earliest", follow=False) as consumer:
+        return list(consumer)
 
 
 def test_keys_are_checked_alone_and_the_setting_changes_while_the_broker_runs(

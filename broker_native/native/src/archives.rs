@@ -106,7 +106,7 @@ impl BrokerArchives {
     fn next_question(&self, py: Python<'_>, timeout_ms: u64) -> PyResult<Option<Asked>> {
         self.with(py, |shared| {
             let next = shared.archives.next(Duration::from_millis(timeout_ms));
-            Ok(next.map(|(number, at, wanted)| {
+            Ok(next.map(|(number, (at, wanted))| {
                 let (kind, value, most) = match wanted {
                     Wanted::Batches { offset, max_bytes } => ("batches", offset, max_bytes),
                     Wanted::Time(timestamp_ms) => ("time", timestamp_ms, 0),

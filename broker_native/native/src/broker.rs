@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 use serde::Serialize;
 use tokio::sync::oneshot;
 
@@ -25,12 +25,18 @@ use pylog_server::group_numbers::group_numbers;
 use pylog_server::partition_numbers::partition_numbers;
 use pylog_server::settings::Settings;
 use pylog_server::shared::Shared;
+use pylog_server::state::dead_letters::{Letters, Written};
 use pylog_server::state::topics::Topic;
 use pylog_storage::{RealDisk, SystemClock};
 
 /// Most events that wait for the control loop. Those of more than a few KiB have taken room before they come here
 /// (`queued.max.response.bytes`).
 const EVENTS_MAX: usize = 1024;
+
+/// Key, value, timestamp (ms), headers.
+type AskedLetter = (Option<Py<PyBytes>>, Option<Py<PyBytes>>, i64, Vec<(String, Option<Py<PyBytes>>)>);
+/// Number, topic, records.
+type AskedLetters = (u64, String, Vec<AskedLetter>);
 
 /// (event id, kind, JSON).
 type Event = (u64, &'static str, String);
@@ -249,6 +255,34 @@ impl NativeBroker {
     fn answer_schema_question(&self, question: u64) -> PyResult<()> {
         self.check()?;
         self.server.shared().schema_ids.answer(question);
+        Ok(())
+    }
+
+    fn next_dead_letters(&self, py: Python<'_>, timeout_ms: u64) -> PyResult<Option<AskedLetters>> {
+        let next = enter(py, || {
+            self.check()?;
+            Ok::<_, Failure>(self.server.shared().dead_letters.next(Duration::from_millis(timeout_ms)))
+        })?;
+        Ok(next.map(|(number, Letters { to, letters })| {
+            let letters = letters.into_iter().map(|letter| {
+                let bytes = |bytes: Option<Vec<u8>>| bytes.map(|bytes| PyBytes::new(py, &bytes).unbind());
+                let headers =
+                    letter.headers.into_iter().map(|(name, value)| (name, bytes(value))).collect::<Vec<_>>();
+                (bytes(letter.key), bytes(letter.value), letter.timestamp_ms, headers)
+            });
+            (number, to, letters.collect())
+        }))
+    }
+
+    #[pyo3(signature = (number, error=None, again=false))]
+    fn answer_dead_letters(&self, number: u64, error: Option<String>, again: bool) -> PyResult<()> {
+        self.check()?;
+        let written = match (error, again) {
+            (None, _) => Written::All,
+            (Some(sentence), true) => Written::NotNow(sentence),
+            (Some(sentence), false) => Written::Never(sentence),
+        };
+        self.server.shared().dead_letters.answer(number, written);
         Ok(())
     }
 

@@ -89,6 +89,7 @@ use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::shutdown::Shutdown;
 use crate::state::archives::Archives;
+use crate::state::dead_letters::{self, DeadLetters};
 use crate::state::producer_ids::ProducerIds;
 use crate::state::replication::Replication;
 use crate::state::schema_ids::SchemaIds;
@@ -204,6 +205,7 @@ impl Server {
             peers,
             schema_ids: SchemaIds::default(),
             archives: Archives::new(settings.remote_log_reader_max_pending_tasks),
+            dead_letters: DeadLetters::new(dead_letters::WAITING_MAX),
             fetch_sessions: FetchSessions::new(settings.max_incremental_fetch_session_cache_slots),
             replica_sessions: FetchSessions::new(settings.max_incremental_fetch_session_cache_slots),
             budget: Budget::new(settings.queued_max_request_bytes),
@@ -455,6 +457,7 @@ impl Server {
         self.replicas.close();
         self.shared.shutdown.give();
         self.shared.archives.close();
+        self.shared.dead_letters.close();
         self.shared.coordinators.stop();
         self.shared.peers.stop();
         if let Some(mut serving) = running.serving.take() {

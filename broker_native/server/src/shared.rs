@@ -21,6 +21,7 @@ use crate::settings::Settings;
 use crate::share_groups::ShareGroups;
 use crate::shutdown::Shutdown;
 use crate::state::archives::Archives;
+use crate::state::dead_letters::DeadLetters;
 use crate::state::producer_ids::ProducerIds;
 use crate::state::replication::Replication;
 use crate::state::schema_ids::SchemaIds;
@@ -65,6 +66,8 @@ pub struct Shared {
     pub schema_ids: SchemaIds,
     /// What the archive has, and questions to it.
     pub archives: Archives,
+    /// Records on their way to a dead letter topic.
+    pub dead_letters: DeadLetters,
     /// What consumers read.
     pub fetch_sessions: FetchSessions,
     /// What followers read; consumers cannot push them out.

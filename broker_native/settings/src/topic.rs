@@ -164,6 +164,10 @@ settings! {
         "retention.ms" LONG retention_ms: i64 = /* 7 days */ 604_800_000,
             falls_back_to(&[same("log.retention.ms"), minutes("log.retention.minutes"), hours("log.retention.hours")]),
             at_least(-1);
+        /// Where records go that confluent.key.schema.validation or confluent.value.schema.validation refuses: the name of a topic, in
+        /// which each has headers that say where it was to go and what is wrong with it. The others of its batch are written. Empty: the batch
+        /// is refused as a whole. Only pylog has this setting.
+        "schema.validation.dead.letter.topic" STRING dead_letter_topic: String = String::new();
         /// A new segment is begun when the current one would grow larger than this.
         "segment.bytes" INT segment_bytes: i64 = /* 1 GiB */ 1 << 30, of_broker("log.segment.bytes"), at_least(14);
         /// Largest size of a segment's offset index; a full index begins a new segment.

@@ -3,18 +3,17 @@
 //!
 //! What is known is of one leadership: who has become the leader knows nothing until Python has read the manifest. Until then a
 //! question of which the answer depends on it has a retriable error, and Python is woken ([`Archives::miss`]). Any thread.
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::{Condvar, Mutex, RwLock};
-use tokio::sync::oneshot;
 use uuid::Uuid;
 
+use super::questions::{NotAsked, Questions};
 use super::topics::{Partition, Topic};
-use crate::io::shares::{Share, Shares};
 use pylog_storage::PartitionLog;
 use pylog_wire::ErrorCode;
 
@@ -86,33 +85,18 @@ pub enum Answered {
     Refused(ErrorCode),
 }
 
-/// A question that waits for Python.
-pub struct Question {
-    /// About what.
-    pub at: Place,
-    /// What is wanted.
-    pub wanted: Wanted,
-    reply: oneshot::Sender<Answered>,
-    /// Among all that wait.
-    _place: Share,
-}
-
 #[derive(Default)]
-struct Questions {
-    next_id: u64,
-    waiting: VecDeque<(u64, Question)>,
-    taken: HashMap<u64, Question>,
+struct Missing {
     /// Something is to be found out that is not known.
-    missed: bool,
+    is_any: bool,
     closed: bool,
 }
 
 /// See the module.
 pub struct Archives {
     known: RwLock<HashMap<(Uuid, i32), Arc<Archived>>>,
-    places: Shares,
-    questions: Mutex<Questions>,
-    asked: Condvar,
+    questions: Questions<(Place, Wanted), Answered>,
+    missing: Mutex<Missing>,
     missed: Condvar,
 }
 
@@ -121,9 +105,8 @@ impl Archives {
     pub fn new(most: u32) -> Self {
         Self {
             known: RwLock::default(),
-            places: Shares::new(most),
-            questions: Mutex::default(),
-            asked: Condvar::new(),
+            questions: Questions::new(most),
+            missing: Mutex::default(),
             missed: Condvar::new(),
         }
     }
@@ -166,17 +149,17 @@ impl Archives {
 
     /// Something is to be found out: wakes who does that.
     pub fn miss(&self) {
-        self.questions.lock().missed = true;
+        self.missing.lock().is_any = true;
         self.missed.notify_all();
     }
 
     /// Waits until something is missed; false when nothing was for so long.
     pub fn wait_for_miss(&self, timeout: Duration) -> bool {
-        let mut questions = self.questions.lock();
-        if !questions.missed && !questions.closed {
-            self.missed.wait_for(&mut questions, timeout);
+        let mut missing = self.missing.lock();
+        if !missing.is_any && !missing.closed {
+            self.missed.wait_for(&mut missing, timeout);
         }
-        std::mem::take(&mut questions.missed)
+        std::mem::take(&mut missing.is_any)
     }
 
     /// Asks for a client at `address`, and waits for at most `timeout`; `None` when it takes longer.
@@ -191,44 +174,21 @@ impl Archives {
         wanted: Wanted,
         timeout: Duration,
     ) -> Result<Option<Answered>, ErrorCode> {
-        let place = self.places.take_now(address, 1).ok_or(ErrorCode::KafkaStorageError)?;
-        let (reply, answer) = oneshot::channel();
-        {
-            let mut questions = self.questions.lock();
-            if questions.closed {
-                return Err(ErrorCode::KafkaStorageError);
-            }
-            questions.next_id += 1;
-            let id = questions.next_id;
-            questions.waiting.push_back((id, Question { at, wanted, reply, _place: place }));
-            self.asked.notify_one();
-        }
-        match tokio::time::timeout(timeout, answer).await {
-            Ok(Ok(Answered::Refused(error))) => Err(error),
-            Ok(Ok(answered)) => Ok(Some(answered)),
-            Ok(Err(_dropped)) => Err(ErrorCode::KafkaStorageError),
-            Err(_elapsed) => Ok(None),
+        match self.questions.ask(address, (at, wanted), timeout).await {
+            Ok(Some(Answered::Refused(error))) => Err(error),
+            Ok(answered) => Ok(answered),
+            Err(NotAsked) => Err(ErrorCode::KafkaStorageError),
         }
     }
 
     /// The next question, with the number to answer it by; `None` when there is none for so long.
-    pub fn next(&self, timeout: Duration) -> Option<(u64, Place, Wanted)> {
-        let mut questions = self.questions.lock();
-        if questions.waiting.is_empty() && !questions.closed {
-            self.asked.wait_for(&mut questions, timeout);
-        }
-        let (id, question) = questions.waiting.pop_front()?;
-        let taken = (id, question.at.clone(), question.wanted);
-        questions.taken.insert(id, question);
-        Some(taken)
+    pub fn next(&self, timeout: Duration) -> Option<(u64, (Place, Wanted))> {
+        self.questions.next(timeout)
     }
 
     /// Answers a question that was taken.
     pub fn answer(&self, id: u64, answered: Answered) {
-        if let Some(question) = self.questions.lock().taken.remove(&id) {
-            // Who asked may wait no longer.
-            let _ = question.reply.send(answered);
-        }
+        self.questions.answer(id, answered);
     }
 
     /// Refuses a question that was taken; `kind` is the name of an error that its client is to have, else it may ask again.
@@ -239,11 +199,8 @@ impl Archives {
 
     /// Refuses what waits and all that comes.
     pub fn close(&self) {
-        let mut questions = self.questions.lock();
-        questions.closed = true;
-        questions.waiting.clear();
-        questions.taken.clear();
-        self.asked.notify_all();
+        self.questions.close();
+        self.missing.lock().closed = true;
         self.missed.notify_all();
     }
 }
@@ -292,10 +249,10 @@ mod tests {
         let archives = Arc::new(Archives::new(4));
         let python = Arc::clone(&archives);
         let answering = std::thread::spawn(move || {
-            let (id, place, wanted) = python.next(LONG).unwrap();
-            assert_eq!((place, wanted), (at(), Wanted::Time(7)));
+            let (id, asked) = python.next(LONG).unwrap();
+            assert_eq!(asked, (at(), Wanted::Time(7)));
             python.answer(id, Answered::Offset(Some((5, 8))));
-            let (id, _, _) = python.next(LONG).unwrap();
+            let (id, _) = python.next(LONG).unwrap();
             python.refuse(id, "POLICY_VIOLATION");
         });
         let answered = archives.ask(HERE, at(), Wanted::Time(7), LONG).await;
@@ -303,19 +260,7 @@ mod tests {
         let refused = archives.ask(HERE, at(), Wanted::Delete(7), LONG).await;
         assert_eq!(refused.unwrap_err(), ErrorCode::PolicyViolation);
         answering.join().unwrap();
-    }
-
-    #[tokio::test]
-    async fn one_address_has_half_of_the_places_and_what_waits_too_long_has_no_answer() {
-        let archives = Archives::new(2);
-        assert!(matches!(archives.ask(HERE, at(), Wanted::Time(7), SOON).await, Ok(None)));
-        // The first question was not taken, and has its place still.
-        let refused = archives.ask(HERE, at(), Wanted::Time(7), SOON).await;
-        assert_eq!(refused.unwrap_err(), ErrorCode::KafkaStorageError);
-        let other = IpAddr::from([127, 0, 0, 2]);
-        assert!(matches!(archives.ask(other, at(), Wanted::Time(7), SOON).await, Ok(None)));
         archives.close();
-        assert!(archives.next(LONG).is_none());
         let refused = archives.ask(HERE, at(), Wanted::Time(7), LONG).await;
         assert_eq!(refused.unwrap_err(), ErrorCode::KafkaStorageError);
     }

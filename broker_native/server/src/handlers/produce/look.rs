@@ -47,8 +47,20 @@ pub struct Looked {
     pub unkeyed: Vec<i32>,
     /// Records without the schemas that the topic asks for; `None` when it asks for none.
     pub faults: Option<schemas::Faults>,
+    /// Where the topic wants these to go instead of refusing them.
+    pub dead_letter_topic: Option<DeadLetterTopic>,
+    /// Why they could not be written there.
+    pub not_diverted: Option<schemas::NotDiverted>,
     /// As of [`Batches`].
     pub is_sure: bool,
+}
+
+/// The dead letter topic of a topic.
+pub struct DeadLetterTopic {
+    /// The topic that records were written to.
+    pub topic: String,
+    /// Where they go.
+    pub to: String,
 }
 
 /// Time left for records that are opened.
@@ -69,6 +81,11 @@ impl Batches {
     pub fn must_ask_registry(&self) -> bool {
         let are_unsure = |looked: &Looked| looked.faults.as_ref().is_some_and(schemas::Faults::are_unsure);
         !self.is_sure && self.looked.iter().any(are_unsure)
+    }
+
+    /// Whether records are to go to a dead letter topic.
+    pub fn have_dead_letters(&self) -> bool {
+        self.looked.iter().any(|looked| looked.dead_letter_topic.is_some())
     }
 
     /// Looks at all batches in the request's `bytes`, unless they are a mirror's; false when their records have more than `most` bytes.
@@ -116,15 +133,20 @@ impl Left {
             },
             false => None,
         };
+        let to = &log.config().dead_letter_topic;
+        let is_diverted = !to.is_empty() && faults.as_ref().is_some_and(|faults| !faults.are_none());
+        let topic = &log.topic_partition().topic;
+        let dead_letter_topic =
+            is_diverted.then(|| DeadLetterTopic { topic: topic.to_string(), to: to.clone() });
         let has_keys = info.as_ref().is_ok_and(|info| info.all_keyed);
         if has_keys || !log.config().cleanup_policy.compact {
-            return Ok(Looked { info: Some(info), unkeyed: Vec::new(), faults, is_sure: false });
+            return Ok(Looked { info: Some(info), faults, dead_letter_topic, ..Looked::default() });
         }
         match unkeyed(batch, most) {
             Err(error) if is_slow(&error) => Err(Slow),
             unkeyed => {
                 let unkeyed = unkeyed.unwrap_or_default();
-                Ok(Looked { info: Some(info), unkeyed, faults, is_sure: false })
+                Ok(Looked { info: Some(info), unkeyed, faults, dead_letter_topic, ..Looked::default() })
             }
         }
     }

@@ -9,6 +9,7 @@
 //! KIP-98. Version 5 has the log's start; 7 allows zstd (KIP-110); 8 names the records at fault (KIP-467); 10 names
 //! the current leader to a client that asked another broker (KIP-951); 11 knows TRANSACTION_ABORTABLE, and from 12 on the coordinator adds
 //! partitions to a transaction (KIP-890); 13 names topics by id (KIP-516).
+mod dead_letters;
 mod find;
 mod keys;
 mod leaders;
@@ -80,7 +81,8 @@ pub fn handle(call: Call, mut request: ProduceRequest, frame: &mut Frame) -> Out
         if !is_denied
             && (batches.is_of_many()
                 || !batches.look(&call, bytes, AT_ONCE_BYTES)
-                || batches.must_ask_registry())
+                || batches.must_ask_registry()
+                || batches.have_dead_letters())
         {
             slow = Some(bytes.to_vec());
         }
@@ -135,6 +137,12 @@ async fn slowly(call: Call, mut batches: Batches, mut bytes: Vec<u8>) -> Reply {
         }
         if was_asked || !batches.must_ask_registry() {
             break;
+        }
+    }
+    if batches.have_dead_letters() {
+        match dead_letters::divert(&call, batches, bytes).await {
+            Ok(left) => (batches, bytes) = left,
+            Err(not_done) => return not_done.into(),
         }
     }
     let mut checks = Vec::new();
@@ -317,7 +325,7 @@ fn append<'a>(
         return Err(plain(ErrorCode::TransactionalIdAuthorizationFailed));
     }
     refuse_unkeyed(log, &info)?;
-    schemas::refuse(log, looked.faults.as_ref(), looked.is_sure)?;
+    schemas::refuse(log, looked.faults.as_ref(), looked.is_sure, looked.not_diverted.as_ref())?;
     if info.max_timestamp != info.header.max_timestamp {
         info.header.set_max_timestamp(batch, info.max_timestamp);
     }

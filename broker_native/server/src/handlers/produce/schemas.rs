@@ -2,6 +2,7 @@
 //! that the schema registry has in the topic's subject. The batch is refused as a whole, and the answer names the records at fault.
 //!
 //! An id that is not known may be of a schema that another broker has just registered: the registry is asked first.
+use std::collections::HashMap;
 use std::time::Duration;
 
 use crate::call::Call;
@@ -13,8 +14,8 @@ use pylog_storage::PartitionLog;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::produce::BatchIndexAndErrorMessage;
 
-/// Most records that an answer names; a hostile batch has millions.
-const NAMED_MAX: usize = 1_000;
+/// Most records that an answer names, and that go to a dead letter topic at once; a hostile batch has millions.
+pub const NAMED_MAX: usize = 1_000;
 /// How long a request waits until the registry has looked for new schemas.
 pub const WAIT: Duration = Duration::from_secs(5);
 
@@ -35,10 +36,36 @@ pub struct Faults {
     is_alone: bool,
 }
 
+/// Why the records at fault of a batch are not in the dead letter topic.
+#[derive(Debug)]
+pub struct NotDiverted {
+    /// Whether it may be tried again.
+    pub again: bool,
+    /// What happened.
+    pub sentence: String,
+}
+
 impl Faults {
     /// Whether one of them may be a schema that is not known here yet.
     pub fn are_unsure(&self) -> bool {
         self.named.iter().any(|fault| fault.schema.is_some())
+    }
+
+    /// Whether there are none.
+    pub fn are_none(&self) -> bool {
+        self.named.is_empty()
+    }
+
+    /// What is wrong with each record at fault, by its place in the batch; `None` when there are more than are known.
+    pub fn sentences(&self, topic: &str) -> Option<HashMap<i32, String>> {
+        if self.named.len() >= NAMED_MAX {
+            return None;
+        }
+        let mut sentences = HashMap::new();
+        for fault in &self.named {
+            sentences.entry(fault.index).or_insert_with(|| fault.sentence(topic));
+        }
+        Some(sentences)
     }
 
     /// How the answer names them.
@@ -123,11 +150,16 @@ fn of_batch(
     Ok(faults)
 }
 
-/// Refuses a batch with records at fault; `is_sure` when the registry has looked for what is new.
+/// Refuses a batch with records at fault that are still in it; `is_sure` when the registry has looked for what is new.
 ///
 /// # Errors
 /// `INVALID_RECORD`; `POLICY_VIOLATION` on a broker without a registry; `REQUEST_TIMED_OUT`, which clients try again, while it is not sure.
-pub fn refuse(log: &PartitionLog, faults: Option<&Faults>, is_sure: bool) -> Result<(), (ErrorCode, String)> {
+pub fn refuse(
+    log: &PartitionLog,
+    faults: Option<&Faults>,
+    is_sure: bool,
+    not_diverted: Option<&NotDiverted>,
+) -> Result<(), (ErrorCode, String)> {
     if !are_asked_for(log) {
         return Ok(());
     }
@@ -149,8 +181,12 @@ pub fn refuse(log: &PartitionLog, faults: Option<&Faults>, is_sure: bool) -> Res
             format!("{topic_partition}: the schema registry could not be read in time; send the batch again");
         return Err((ErrorCode::RequestTimedOut, sentence));
     }
+    if let Some(NotDiverted { again: true, sentence }) = not_diverted {
+        return Err((ErrorCode::RequestTimedOut, format!("{topic_partition}: {sentence}")));
+    }
+    let also = not_diverted.map_or_else(String::new, |why| format!(" Not diverted: {}.", why.sentence));
     let sentence = format!(
-        "{topic_partition}: the batch is refused because of its records' schemas. Record {}: {}",
+        "{topic_partition}: the batch is refused because of its records' schemas. Record {}: {}{also}",
         first.index,
         first.sentence(&topic_partition.topic)
     );
