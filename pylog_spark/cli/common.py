@@ -24,7 +24,7 @@ DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
 
 _COLUMN_GAP = 2
 #: Most settings that the help of an option names. When there are more, it only says where they are listed.
-_NAMES_IN_HELP_MAX = 32
+_NAMES_IN_HELP_MAX = 50
 #: Width of tables that do not go to a terminal: so large that no row is folded.
 _LINE_WITHOUT_END = 1_000_000
 

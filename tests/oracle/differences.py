@@ -48,8 +48,8 @@ LASTING: tuple[Difference, ...] = (
     Difference(
         "settings of Kafka that have no meaning here",
         "CreateTopics topics.configs.*",
-        "There is no tiered storage, records stay compressed as the producer sent them; `durability` and `mirror.source` are pylog's own, and those of "
-        "schema validation are Confluent's; "
+        "Records stay compressed as the producer sent them; `durability`, `mirror.source` and `schema.validation.dead.letter.topic` are pylog's own, and "
+        "the others of schema validation are Confluent's; "
         "min.insync.replicas is an ordinary default (Kafka stores it for the cluster when eligible leader replicas are on).",
         ("test_the_settings_of_a_new_topic_are_in_the_answer",),
     ),
