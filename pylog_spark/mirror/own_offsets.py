@@ -11,7 +11,7 @@ import time
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pylog_spark.client.admin import EARLIEST, LATEST, Admin
 from pylog_spark.client.errors import LogError, translated
@@ -83,6 +83,15 @@ class _Copied:
         """The place in the copy before which there is nothing that is behind `offset` in the source."""
         before = bisect_right(self.pairs, (offset, 2**63))
         return self.pairs[before - 1][1] if before else None
+
+
+class _Held(NamedTuple):
+    """A partition of the source, the id of its topic, and offsets there: from `start` up to `end`."""
+
+    at: Partition
+    topic_id: str
+    start: int
+    end: int
 
 
 class OwnOffsets:
@@ -240,38 +249,44 @@ class OwnOffsets:
 
     def _copy(self, alone: Partition | None) -> int:
         """Copy one transaction; gives its bytes, 0 where there was nothing to copy. Raises `LogError`."""
-        if not self._behind(alone):
+        held = self._held(alone)
+        if not self._behind(held):
             return 0
         with self._writing:
-            return self._copy_behind(alone)
+            return self._copy_behind(held)
 
-    def _copy_behind(self, alone: Partition | None) -> int:
+    def _copy_behind(self, held: Sequence[_Held]) -> int:
         writer = self._begun()
         try:
             with self._lock:
                 self._positions.catch_up()
-            behind = self._behind(alone)
+            behind = self._behind(held)
             if not behind:
                 return 0
+            # Another one is the first in each transaction.
+            self._turn += 1
+            turn = self._turn % len(behind)
+            behind = behind[turn:] + behind[:turn]
             reached = self._write(writer, behind)
             if not reached:
                 return 0
             with translated():
                 written = decoded(FlushResult, writer.flush())
-            positions = {at: self._position(at, offset, written) for at, offset in reached.items()}
+            ids = {part.at: part.topic_id for part in behind}
+            positions = {at: self._position(at, ids[at], offset, written) for at, offset in reached.items()}
             with translated():
                 writer.write(self._positions.rows(positions), TOPIC)
                 writer.flush()
                 writer.end(True)
         finally:
             writer.close()
-        self._committed({at: start for at, start, _ in behind}, positions, written)
+        self._committed({part.at: part.start for part in behind}, positions, written)
         return max(written.bytes, 1)
 
-    def _position(self, at: Partition, offset: int, written: FlushResult) -> Position:
+    def _position(self, at: Partition, topic_id: str, offset: int, written: FlushResult) -> Position:
         span, known = written.offsets.get(TopicPartition(*at)), self._positions.of(*at)
         before = None if known is None else known.in_copy
-        return Position(self._copied[at].topic_id, offset, before if span is None else span.last + 1)
+        return Position(topic_id, offset, before if span is None else span.last + 1)
 
     def _begun(self) -> "RecordWriter":
         """A writer of this mirror's, in a new transaction; what was open before is aborted."""
@@ -287,45 +302,52 @@ class OwnOffsets:
                 raise
         return writer
 
-    def _behind(self, alone: Partition | None) -> list[tuple[Partition, int, int]]:
-        """Partitions with committed records that are not copied: from where, up to where. Raises `LogError`."""
+    def _held(self, alone: Partition | None) -> list[_Held]:
+        """What the source holds and has committed of the partitions that do not rest. Raises `LogError`."""
         now = time.monotonic()
         with self._lock:
-            places = [at for at, each in self._copied.items() if each.rests_until <= now and alone in (None, at)]
+            places = {
+                at: each.topic_id
+                for at, each in self._copied.items()
+                if each.rests_until <= now and alone in (None, at)
+            }
         if not places:
             return []
         starts = self._source.offsets([(*at, EARLIEST) for at in places])
         ends = self._source.offsets([(*at, LATEST) for at in places], "read_committed")
+        return [
+            _Held(at := (end.topic, end.partition), places[at], start.offset, end.offset)
+            for start, end in zip(starts, ends, strict=True)
+        ]
+
+    def _behind(self, held: Sequence[_Held]) -> list[_Held]:
+        """What of that is not copied, by what is known of the positions."""
         behind = []
         with self._lock:
-            for start, end in zip(starts, ends, strict=True):
-                at = (end.topic, end.partition)
-                each = self._copied.get(at)
-                if each is None:
+            for part in held:
+                each, known = self._copied.get(part.at), self._positions.of(*part.at)
+                if each is None or each.topic_id != part.topic_id:
                     continue
-                known = self._positions.of(*at)
-                position = known.offset if known is not None and known.topic_id == each.topic_id else start.offset
-                if position < start.offset:
+                position = known.offset if known is not None and known.topic_id == part.topic_id else part.start
+                if position < part.start:
+                    name = f"{part.at[0]}-{part.at[1]}"
                     self._notices.once(
-                        f"lost {at[0]}-{at[1]}",
-                        f"{at[0]}-{at[1]}: offsets {position} to {start.offset - 1} were deleted in the source before they were copied",
+                        f"lost {name}",
+                        f"{name}: offsets {position} to {part.start - 1} were deleted in the source before they were copied",
                     )
-                    position = start.offset
-                each.start, each.end, each.position = start.offset, end.offset, position
+                    position = part.start
+                each.start, each.end, each.position = part.start, part.end, position
                 if known is not None and known.in_copy is not None:
                     each.pair(known.offset, known.in_copy)
-                if position < end.offset:
-                    behind.append((at, position, end.offset))
-        # Another one is the first in each transaction.
-        turn = self._turn % len(behind) if behind else 0
-        self._turn += alone is None
-        return behind[turn:] + behind[:turn]
+                if position < part.end:
+                    behind.append(part._replace(start=position))
+        return behind
 
-    def _write(self, writer: "RecordWriter", behind: Sequence[tuple[Partition, int, int]]) -> dict[Partition, int]:
+    def _write(self, writer: "RecordWriter", behind: Sequence[_Held]) -> dict[Partition, int]:
         """Write records of these ranges until there are enough; gives how far each is. Raises `LogError`."""
         from pylog_spark._native import RangeReader
 
-        ranges = [(*at, start, end, self._copied[at].topic_id) for at, start, end in behind]
+        ranges = [(*part.at, part.start, part.end, part.topic_id) for part in behind]
         (topic, partition, start, end, topic_id), *then = ranges
         with translated():
             reader = RangeReader(
@@ -345,11 +367,11 @@ class OwnOffsets:
                     writer.write(batch)
             self._check(reader)
             done = reader.range_index
-            reached = {at: end for at, _, end in behind[:done]}
+            reached = {part.at: part.end for part in behind[:done]}
             if done < len(behind):
-                at, start, end = behind[done]
-                if (offset := end if reader.at_end else reader.next_offset) > start:
-                    reached[at] = offset
+                part = behind[done]
+                if (offset := part.end if reader.at_end else reader.next_offset) > part.start:
+                    reached[part.at] = offset
             return reached
         finally:
             reader.stop()
