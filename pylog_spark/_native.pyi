@@ -518,8 +518,8 @@ class TypedRead:
         keeps_bad: bool = False,
         key_message: tuple[bytes, str, bool] | None = None,
         value_message: tuple[bytes, str, bool] | None = None,
-        numbers: Sequence[tuple[int, Sequence[tuple[int, int]], bool]] = (),
-        texts: Sequence[tuple[int, tuple[str, Sequence[bytes | None]]]] = (),
+        numbers: Sequence[tuple[int, Sequence[tuple[int, int]], bool]] = ...,
+        texts: Sequence[tuple[int, tuple[str, Sequence[bytes | None]]]] = ...,
     ) -> TypedRead: ...
     def missing_writers(self) -> list[int]:
         """The ids of schemas that readers with this object have met and do not know."""
