@@ -234,11 +234,14 @@ class BrokerArchives:
     A partition is one that this broker leads in `leader_epoch`; who leads it no longer gets None or False.
     """
 
-    def partitions(self) -> list[tuple[str, str, int, int, int, int, int, int, int, bool]]:
+    def partitions(
+        self,
+    ) -> list[tuple[str, str, int, int, int, int, int, int, int, tuple[int, int, int] | None, bool]]:
         """Give the partitions that are led here, of topics with `remote.storage.enable`.
 
         Each as topic, its id, partition, leader epoch, first offset here, the offset up to which it may be copied, bytes that only the broker
-        has, `retention.ms`, `retention.bytes`, whether `set_archived` was called in this epoch.
+        has, `retention.ms`, `retention.bytes`, what groups of `retention.until.checkpointed` need (from an offset on, for so many ms and bytes at
+        most; None without groups), whether `set_archived` was called in this epoch.
         """
 
     def read(
@@ -444,8 +447,10 @@ class Client:
         """`NamedResult` of each topic."""
     def delete_records(self, before: Sequence[tuple[str, int, int]]) -> list[_Document]:
         """(topic, partition, first offset to keep; -1 = high watermark) -> `DeletedRecords` of each."""
-    def describe_configs(self, resource_type: str, names: Sequence[str]) -> list[_Document]:
-        """resource_type topic|broker|broker-logger -> `ConfigDescription` of each; a broker is named by its number."""
+    def describe_configs(
+        self, resource_type: str, names: Sequence[str], keys: Sequence[str] | None = None
+    ) -> list[_Document]:
+        """resource_type topic|broker|broker-logger -> `ConfigDescription` of each, with all settings or those named; a broker is named by its number."""
     def alter_configs(
         self, resource_type: str, name: str, changes: Mapping[str, str | None], validate_only: bool = False
     ) -> list[_Document]:

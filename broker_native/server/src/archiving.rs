@@ -28,6 +28,8 @@ pub struct ArchivedPartition {
     pub bytes_here: u64,
     /// `retention.ms` and `retention.bytes`.
     pub retention: (i64, i64),
+    /// What groups of `retention.until.checkpointed` need, where there are any: from which offset on, for how long at most, and up to which size.
+    pub needed: Option<(i64, i64, i64)>,
     /// Whether it is known here what the archive has.
     pub is_known: bool,
 }
@@ -53,6 +55,8 @@ fn described(shared: &Shared, topic: &Topic, partition: &Partition) -> Option<Ar
         return None;
     }
     let known = shared.archives.of(topic.id, spec.partition, spec.leader_epoch);
+    let (most_ms, most_bytes) =
+        (config.retention_until_checkpointed_max_ms, config.retention_until_checkpointed_max_bytes);
     Some(ArchivedPartition {
         topic: topic.name.clone(),
         topic_id: topic.id,
@@ -62,6 +66,7 @@ fn described(shared: &Shared, topic: &Topic, partition: &Partition) -> Option<Ar
         closed_until: log.closed_until(),
         bytes_here: log.bytes_from(known.as_ref().map_or(0, |archived| archived.end)),
         retention: (config.retention_ms, config.retention_bytes),
+        needed: config.keeps_for_groups().then(|| (log.needed_from(), most_ms, most_bytes)),
         is_known: known.is_some(),
     })
 }

@@ -8,7 +8,7 @@
 //! | [`network`] | accepts; one task per connection | `call`, `decide`, `dispatch`, `handlers`, `io`, `listeners`, `quotas`, `settings`, `shared`, `shutdown` |
 //! | [`dispatch`], [`handlers`], [`call`], [`rights`] | which request is handled where; one file per request; what a handler gets and gives, and what it asks about rights | `authorization`, `cluster`, `coordinators`, `decide`, `errors`, `fetch_sessions`, `io`, `listeners`, `quotas`, `share_groups`, `shared`, `state` |
 //! | [`shared`] | what all connections share | `authorization`, `cluster`, `coordinators`, `decide`, `fetch_sessions`, `io`, `local_reads`, `metrics`, `quotas`, `request_times`, `security_state`, `settings`, `share_groups`, `shutdown`, `state` |
-//! | [`coordinators`], [`share_groups`] | the shell of the machines for groups, share partitions and transactions; sessions, long polls and settings of share groups | `cluster`, `errors`, `io`, `settings`, `state`, `upkeep` |
+//! | [`coordinators`], [`share_groups`] | the shell of the machines for groups, share partitions and transactions; sessions, long polls and settings of share groups | `cluster`, `errors`, `io`, `settings`, `shutdown`, `state`, `upkeep` |
 //! | [`upkeep`] | threads and tasks that run beside the requests | `cluster`, `decide`, `listeners`, `metrics`, `settings`, `shutdown`, `state` |
 //! | [`fetch_sessions`], [`quotas`] | what each consumer reads; how much of the broker each client may use | none |
 //! | [`state`] | topics and partitions; partitions that this broker leads, and those that it follows; what the archive has of them | `cluster`, `decide`, `io`, `settings` |
@@ -68,6 +68,7 @@ use crate::cluster::peers::Peers;
 use crate::cluster::spec::TopicSpec;
 use crate::cluster::view::{Cluster, ClusterView};
 use crate::coordinators::Coordinators;
+use crate::coordinators::checkpointed::Checkpointed;
 use crate::decide::Decider;
 use crate::fetch_sessions::FetchSessions;
 use crate::io::budget::Budget;
@@ -96,6 +97,7 @@ use crate::state::schema_ids::SchemaIds;
 use crate::state::{following, topics};
 use crate::upkeep::alter_partition::ProposalSender;
 use crate::upkeep::certificates;
+
 use crate::upkeep::compaction::Compaction;
 use crate::upkeep::maintenance::Maintenance;
 use crate::upkeep::replication::{self, Laggards};
@@ -399,6 +401,7 @@ impl Server {
             if self.shared.cluster.is_clustered() {
                 self.start_replication();
             }
+            self.checkpointed().start();
             certificates::start(
                 bound.iter().map(|(_, listener)| Arc::clone(listener)).collect(),
                 &self.shared.shutdown,
@@ -413,6 +416,20 @@ impl Server {
         let compaction = Compaction::start(&self.shared.logs, &self.shared.settings)?;
         running.serving = Some(Serving { runtime, drained, _maintenance: maintenance, compaction });
         Ok(ports)
+    }
+
+    /// What looks for what groups need of the logs.
+    fn checkpointed(&self) -> Checkpointed {
+        let shared = &self.shared;
+        Checkpointed {
+            node_id: shared.settings.node_id,
+            topics: Arc::clone(&shared.topics),
+            groups: Arc::clone(&shared.coordinators.groups),
+            peers: Arc::clone(&shared.peers),
+            cluster: Arc::clone(&shared.cluster),
+            every: Duration::from_millis(shared.settings.log_retention_check_interval_ms.max(1)),
+            shutdown: Arc::clone(&shared.shutdown),
+        }
     }
 
     /// Begins to look after what is led here and copied elsewhere. Called within the runtime.

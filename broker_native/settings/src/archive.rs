@@ -7,6 +7,10 @@ settings! { rows
     "archive.cache.bytes" LONG = /* 16 MiB */ 16 << 20, at_least(1);
     /// Level of zstandard by which segments are compressed in the archive. Only pylog has this setting.
     "archive.compression.level" INT = 3, between(1, 22);
+    /// Whether segments are compressed in frames of 8 MiB in which zstandard looks for what repeats at long distances, instead of
+    /// frames of 1 MiB. It pays where large values are alike; who reads one record then decompresses 8 MiB. Only pylog has this
+    /// setting.
+    "archive.compression.long.range" BOOLEAN = false;
     /// Bytes of an object of the archive at which it is complete. So much memory is taken while one is copied, and some MiB
     /// more. Only pylog has this setting.
     "archive.segment.bytes" LONG = /* 16 MiB */ 16 << 20, at_least(1);

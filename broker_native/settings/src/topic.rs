@@ -56,6 +56,31 @@ impl Typed for CleanupPolicy {
     }
 }
 
+/// Names, of which each is there once.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Names(pub Vec<String>);
+
+impl Typed for Names {
+    const VALID: Valid = Valid::Any;
+
+    fn of(value: &Value) -> Option<Self> {
+        let mut names: Vec<String> = value
+            .as_str()?
+            .split(',')
+            .map(str::trim)
+            .filter(|name| !name.is_empty())
+            .map(str::to_owned)
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        Some(Self(names))
+    }
+
+    fn value(&self) -> Value {
+        self.0.join(",").into()
+    }
+}
+
 settings! {
     /// Settings of one topic's logs. Fields ending in `_ms` are milliseconds, in `_bytes` bytes; -1 is "no limit" where
     /// Kafka says so.
@@ -164,6 +189,20 @@ settings! {
         "retention.ms" LONG retention_ms: i64 = /* 7 days */ 604_800_000,
             falls_back_to(&[same("log.retention.ms"), minutes("log.retention.minutes"), hours("log.retention.hours")]),
             at_least(-1);
+        /// Consumer groups, separated by commas, whose records retention keeps: what one of them has not committed is not deleted by
+        /// retention.ms and retention.bytes, nor in the archive, up to the limits of retention.until.checkpointed.max.ms and .bytes. A group
+        /// without an offset needs all. A query of Spark is one by its kafka.group.id. Only pylog has this setting.
+        "retention.until.checkpointed" LIST retention_until_checkpointed: Names = Names::default();
+        /// Beyond this size of the log its oldest segments are deleted although groups of retention.until.checkpointed have not read them.
+        /// -1: no limit. Only pylog has this setting.
+        "retention.until.checkpointed.max.bytes" LONG retention_until_checkpointed_max_bytes: i64 =
+            /* 10 GiB */ 10 << 30,
+            at_least(-1);
+        /// Segments whose newest record is older than this are deleted although groups of retention.until.checkpointed have not read
+        /// them. -1: no limit. Only pylog has this setting.
+        "retention.until.checkpointed.max.ms" LONG retention_until_checkpointed_max_ms: i64 =
+            /* 30 days */ 2_592_000_000,
+            at_least(-1);
         /// Where records go that confluent.key.schema.validation or confluent.value.schema.validation refuses: the name of a topic, in
         /// which each has headers that say where it was to go and what is wrong with it. The others of its batch are written. Empty: the batch
         /// is refused as a whole. Only pylog has this setting.
@@ -205,6 +244,11 @@ impl LogConfig {
     /// How many bytes of segments a broker keeps, -1 for all; and whether that is [`LogConfig::local_retention_bytes`].
     pub fn kept_bytes(&self) -> (i64, bool) {
         self.local(self.local_retention_bytes, self.retention_bytes)
+    }
+
+    /// Whether retention keeps what groups have not committed.
+    pub fn keeps_for_groups(&self) -> bool {
+        !self.retention_until_checkpointed.0.is_empty()
     }
 
     fn local(&self, own: i64, whole: i64) -> (i64, bool) {

@@ -216,6 +216,10 @@ pub enum RetentionLimit {
     LocalForMs(i64),
     /// `local.retention.bytes`.
     LocalBytes(i64),
+    /// `retention.until.checkpointed.max.ms`.
+    NeededForMs(i64),
+    /// `retention.until.checkpointed.max.bytes`.
+    NeededBytes(i64),
 }
 
 /// What retention removed from a log at once.

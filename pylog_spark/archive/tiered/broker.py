@@ -25,6 +25,8 @@ class Partition(NamedTuple):
         Bytes of segments that the archive does not have, about.
     retention_ms, retention_bytes : int
         Of the whole log; -1 is no limit.
+    needed : tuple of int or None
+        Groups of `retention.until.checkpointed` need the log from an offset on, for so many milliseconds and bytes at most (-1: no limit).
     is_known : bool
         Whether the broker knows what the archive has.
     """
@@ -38,6 +40,7 @@ class Partition(NamedTuple):
     bytes_here: int
     retention_ms: int
     retention_bytes: int
+    needed: tuple[int, int, int] | None
     is_known: bool
 
     @property

@@ -223,13 +223,25 @@ class Copier:
 
 
 def start_to_keep(at: Partition, manifest: Manifest, now_ms: int) -> int:
-    """The first offset that retention keeps: segments go from the front, whole. Pure."""
+    """The first offset that retention keeps: segments go from the front, whole, and of what groups need only what is beyond the limits of that.
+    Pure."""
+    start = _start_within(at, manifest, now_ms, at.retention_ms, at.retention_bytes)
+    if at.needed is None or start <= at.needed[0]:
+        return start
+    needed, most_ms, most_bytes = at.needed
+    most = _start_within(at, manifest, now_ms, most_ms, most_bytes)
+    whole = max((each.first for each in manifest.segments if each.first <= needed), default=manifest.start)
+    return max(manifest.start, min(start, max(whole, most)))
+
+
+def _start_within(at: Partition, manifest: Manifest, now_ms: int, most_ms: int, most_bytes: int) -> int:
+    """The first offset of what is within an age and a size; -1 is no limit."""
     kept = [each for each in manifest.segments if each.next > manifest.start]
-    if at.retention_ms >= 0:
-        while kept and kept[0].max_timestamp < now_ms - at.retention_ms:
+    if most_ms >= 0:
+        while kept and kept[0].max_timestamp < now_ms - most_ms:
             del kept[0]
-    if at.retention_bytes >= 0:
-        surplus = sum(each.bytes for each in kept) + at.bytes_here - at.retention_bytes
+    if most_bytes >= 0:
+        surplus = sum(each.bytes for each in kept) + at.bytes_here - most_bytes
         while kept and surplus >= kept[0].bytes:
             surplus -= kept[0].bytes
             del kept[0]

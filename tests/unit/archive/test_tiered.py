@@ -27,8 +27,13 @@ def manifest(
     return Manifest("t", "id", 0, start, found)
 
 
-def partition(retention_ms: int = -1, retention_bytes: int = -1, bytes_here: int = 0) -> Partition:
-    return Partition("t", "id", 0, 3, 20, 30, bytes_here, retention_ms, retention_bytes, True)
+def partition(
+    retention_ms: int = -1,
+    retention_bytes: int = -1,
+    bytes_here: int = 0,
+    needed: tuple[int, int, int] | None = None,
+) -> Partition:
+    return Partition("t", "id", 0, 3, 20, 30, bytes_here, retention_ms, retention_bytes, needed, True)
 
 
 THREE = manifest((0, 10, 100), (10, 20, 900), (20, 30, 200))
@@ -50,6 +55,24 @@ THREE = manifest((0, 10, 100), (10, 20, 900), (20, 30, 200))
 )
 def test_only_a_run_of_segments_from_the_front_goes_by_time_and_size(at: Partition, start: int) -> None:
     assert start_to_keep(at, THREE, 1_000) == start
+
+
+@pytest.mark.parametrize(
+    ("needed", "start"),
+    [
+        ((0, -1, -1), 0),
+        ((15, -1, -1), 10),
+        ((20, -1, -1), 20),
+        ((1_000, -1, -1), 30),
+        ((0, 500, -1), 10),
+        ((0, -1, 200), 10),
+        ((25, -1, 200), 20),
+        ((0, 0, -1), 30),
+    ],
+)
+def test_what_groups_need_stays_up_to_the_limits_of_that(needed: tuple[int, int, int], start: int) -> None:
+    assert start_to_keep(partition(retention_ms=50, needed=needed), THREE, 1_000) == start
+    assert start_to_keep(partition(needed=needed), THREE, 1_000) == 0
 
 
 def test_what_was_deleted_already_is_not_counted_again() -> None:

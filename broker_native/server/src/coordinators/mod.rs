@@ -16,6 +16,7 @@
 //! | [`remote_coordinator`] | coordinators of transactions on other brokers |
 //! | [`commit`], [`commit_timeouts`] | when records are acknowledged; how long answers wait for that |
 //! | [`share`] | share partitions, and where their states are kept |
+//! | [`checkpointed`] | the look for what groups need of the logs led here, which retention keeps |
 //! | [`topic_names`] | the internal topics |
 //! | [`key`] | which partition keeps a key |
 //! | [`view`] | the topics, as the machines see them |
@@ -33,6 +34,7 @@
 //! Loading begins when this broker learns that it leads, in background threads of the runtime; COORDINATOR_LOAD_IN_PROGRESS
 //! meanwhile. An empty log needs no loading.
 pub mod alarm;
+pub mod checkpointed;
 pub mod commit;
 pub mod commit_timeouts;
 pub mod key;

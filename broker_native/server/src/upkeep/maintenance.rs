@@ -69,6 +69,12 @@ fn removed(retired: &Retired) -> String {
         RetentionLimit::LocalBytes(most) => {
             format!("the archive has them, and the log is larger here than local.retention.bytes={most}")
         }
+        RetentionLimit::NeededForMs(ms) => format!(
+            "groups of retention.until.checkpointed have not read them, but they are older than retention.until.checkpointed.max.ms={ms}"
+        ),
+        RetentionLimit::NeededBytes(most) => format!(
+            "groups of retention.until.checkpointed have not read them, but the log is larger than retention.until.checkpointed.max.bytes={most}"
+        ),
     };
     let (first, start) = (offsets.start, offsets.end);
     format!(

@@ -74,6 +74,12 @@ impl PartitionLog {
             aged.push(self.aged(segment, end.segment)?);
         }
         let (start, limit) = start_to_keep(&aged, &config, now_ms, end.offset);
+        let (start, limit) = match config.keeps_for_groups() && !config.remote_storage_enable {
+            true => {
+                start_for_groups((start, limit), self.needed_from(), (&aged, &config), now_ms, end.offset)
+            }
+            false => (start, limit),
+        };
         let offsets = self.offsets();
         let start = start.min(offsets.high_watermark).min(self.may_be_removed_until(&config));
         if start <= offsets.log_start_offset {
@@ -107,6 +113,16 @@ impl PartitionLog {
     /// The archive has all of the log before `offset`.
     pub fn set_archived_until(&self, offset: i64) {
         self.archived_until.store(offset, Ordering::Release);
+    }
+
+    /// Where groups of `retention.until.checkpointed` are, the one that is farthest behind; 0 until that is known.
+    pub fn needed_from(&self) -> i64 {
+        self.needed_from.load(Ordering::Acquire)
+    }
+
+    /// The groups of `retention.until.checkpointed` have committed all before `offset`.
+    pub fn set_needed_from(&self, offset: i64) {
+        self.needed_from.store(offset, Ordering::Release);
     }
 
     /// The offset up to which the log may be archived: its closed segments that are on the device, as far as readers of committed
@@ -286,6 +302,33 @@ impl PartitionLog {
     }
 }
 
+/// What `found` by retention becomes where groups need the log from `needed` on: no more than they have passed, but what is beyond
+/// the limits of that. Pure.
+fn start_for_groups(
+    found: (i64, RetentionLimit),
+    needed: i64,
+    (segments, config): (&[Aged], &LogConfig),
+    now_ms: i64,
+    end_offset: i64,
+) -> (i64, RetentionLimit) {
+    if found.0 <= needed {
+        return found;
+    }
+    let (most_ms, most_bytes) =
+        (config.retention_until_checkpointed_max_ms, config.retention_until_checkpointed_max_bytes);
+    let config = LogConfig { retention_ms: most_ms, retention_bytes: most_bytes, ..config.clone() };
+    let (most, limit) = start_to_keep(segments, &config, now_ms, end_offset);
+    let most = most.min(found.0);
+    if most <= needed {
+        return (needed, found.1);
+    }
+    let limit = match limit {
+        RetentionLimit::Bytes(_) => RetentionLimit::NeededBytes(most_bytes),
+        _ => RetentionLimit::NeededForMs(most_ms),
+    };
+    (most, limit)
+}
+
 /// Where the log may begin by retention: the base of the first segment that must stay, or `end_offset` when none must.
 /// Pure. Only a run of segments from the front is given up.
 fn start_to_keep(
@@ -363,6 +406,30 @@ mod tests {
         assert_eq!(limits(true, -2), (10, RetentionLimit::ForMs(900)));
         assert_eq!(limits(true, 100), (20, RetentionLimit::LocalForMs(100)));
         assert_eq!(limits(true, -1), (0, RetentionLimit::LocalForMs(-1)));
+    }
+
+    #[test]
+    fn what_groups_need_stays_up_to_the_limits_of_that() {
+        let start = |needed, most_ms, most_bytes| {
+            let config = LogConfig {
+                retention_ms: 100,
+                retention_until_checkpointed_max_ms: most_ms,
+                retention_until_checkpointed_max_bytes: most_bytes,
+                ..LogConfig::default()
+            };
+            let segments = segments(&[0, 400, 800, 1_000]);
+            let found = start_to_keep(&segments, &config, 1_000, 99);
+            assert_eq!(found, (30, RetentionLimit::ForMs(100)));
+            start_for_groups(found, needed, (&segments, &config), 1_000, 99)
+        };
+        assert_eq!(start(0, -1, -1), (0, RetentionLimit::ForMs(100)));
+        assert_eq!(start(15, -1, -1), (15, RetentionLimit::ForMs(100)));
+        assert_eq!(start(30, -1, -1), (30, RetentionLimit::ForMs(100)), "all have passed it");
+        assert_eq!(start(i64::MAX, -1, -1), (30, RetentionLimit::ForMs(100)));
+        assert_eq!(start(0, 500, -1), (20, RetentionLimit::NeededForMs(500)));
+        assert_eq!(start(0, 0, -1), (30, RetentionLimit::NeededForMs(0)), "no more than retention wants");
+        assert_eq!(start(0, -1, 300), (10, RetentionLimit::NeededBytes(300)));
+        assert_eq!(start(15, -1, 300), (15, RetentionLimit::ForMs(100)), "they are further than the limit");
     }
 
     #[test]

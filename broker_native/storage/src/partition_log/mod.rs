@@ -160,6 +160,8 @@ pub struct PartitionLog {
     opened: OpenReport,
     /// All before it may be removed by retention, of a log that is archived (`remote.storage.enable`).
     archived_until: AtomicI64,
+    /// What groups need of the log, see [`PartitionLog::set_needed_from`].
+    needed_from: AtomicI64,
 }
 
 impl PartitionLog {

@@ -515,6 +515,7 @@ impl Opening<'_> {
             work: WorkLocks::default(),
             opened: OpenReport { cut_tail: self.cut_tail, notes: self.notes },
             archived_until: AtomicI64::new(0),
+            needed_from: AtomicI64::new(0),
         }))
     }
 }
