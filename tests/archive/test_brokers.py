@@ -134,6 +134,21 @@ def test_clients_read_what_was_written_wherever_it_lies(broker: LocalBroker, adm
             assert read_from(servers, "mixed", mine[first][0], 50, level) == mine[first : first + 50]
 
 
+def test_a_new_topic_has_a_beginning_and_an_end_at_once(broker: LocalBroker, admin: Admin) -> None:
+    """librdkafka asks once for both, and gives an error that passes to its user."""
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "any"})
+    for number in range(20):
+        admin.create_topic(f"new-{number}", 1, config=SHORT)
+        assert consumer.get_watermark_offsets(TopicPartition(f"new-{number}", 0), timeout=10) == (0, 0)
+    consumer.close()
+
+
+def test_a_broker_whose_archive_is_on_a_disk_does_not_load_pyarrow(broker: LocalBroker, admin: Admin) -> None:
+    fill(broker, admin, "small")
+    assert len(read_from(broker.bootstrap_servers, "small", 0, 100)) == 100
+    assert "libarrow" not in Path(f"/proc/{broker.pid}/maps").read_text()
+
+
 def test_who_starts_again_gives_the_same_records(tmp_path: Path) -> None:
     with begun(tmp_path / "broker", tmp_path / "archive") as running:
         with Admin(running.bootstrap_servers) as admin:

@@ -133,7 +133,8 @@ impl Archives {
     /// It is not known yet.
     pub fn start(&self, topic: &Topic, partition: &Partition, log: &PartitionLog) -> Result<i64, NotKnown> {
         let here = log.offsets().log_start_offset;
-        if !log.config().remote_storage_enable {
+        // Nothing is before the first offset, whatever the archive has: so a new topic has a beginning at once.
+        if !log.config().remote_storage_enable || here == 0 {
             return Ok(here);
         }
         let spec = &partition.spec;
