@@ -1,0 +1,180 @@
+"""What a file system does for an archive, each operation once: a local disk by the standard library alone, all else by `pyarrow.fs`.
+
+A broker whose archive is on a disk does not load pyarrow, which takes 40 MiB. Reading is thread-safe; no two threads put the same object.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+from urllib.parse import unquote, urlsplit
+
+from pylog_spark.file_systems import is_url, open_folder
+
+if TYPE_CHECKING:
+    from pyarrow.fs import FileInfo, FileSystem
+
+
+class Entry(NamedTuple):
+    """What is in a folder: its name there, whether it is a folder, and when it was changed (seconds since 1970; None where nobody says)."""
+
+    name: str
+    is_folder: bool
+    changed_s: float | None
+
+
+class Store(Protocol):
+    """A file system. Paths are whole; each method raises OSError."""
+
+    #: Whether an operation that failed may succeed when it is done again.
+    is_remote: bool
+
+    def entries(self, folder: str) -> list[Entry]:
+        """Give what is in a folder; nothing when there is none."""
+
+    def entry(self, path: str) -> Entry | None:
+        """Give what is at a path; None when nothing is."""
+
+    def read(self, path: str) -> bytes:
+        """Give all of an object. Raises FileNotFoundError."""
+
+    def read_part(self, path: str, position: int, size: int) -> bytes:
+        """Give a part of an object; less where it ends. Raises FileNotFoundError."""
+
+    def put(self, path: str, content: bytes | bytearray) -> None:
+        """Make an object, or one that is there another one; nobody sees a part of it."""
+
+    def delete(self, path: str) -> None:
+        """Remove an object. Raises FileNotFoundError."""
+
+
+def open_store(url: str) -> tuple[Store, str]:
+    """Give the file system of a path or URL, and the path there, without a slash at its end.
+
+    Raises
+    ------
+    LogError
+        INVALID_ARGUMENT: a URL of a kind that nobody opens.
+    """
+    if not is_url(url):
+        return LocalStore(), os.path.abspath(url)
+    if url.startswith("file:"):
+        return LocalStore(), os.path.abspath(unquote(urlsplit(url).path))
+    system, root = open_folder(url)
+    return ArrowStore(system), root
+
+
+class LocalStore:
+    """A disk of this machine, or one that is mounted. What is put is there after a loss of power, as far as the disk promises that."""
+
+    is_remote = False
+
+    def entries(self, folder: str) -> list[Entry]:
+        """See `Store`."""
+        with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as found:
+            return [Entry(each.name, each.is_dir(), None) for each in found]
+        return []
+
+    def entry(self, path: str) -> Entry | None:
+        """See `Store`."""
+        with suppress(FileNotFoundError, NotADirectoryError):
+            return Entry(os.path.basename(path), os.path.isdir(path), os.stat(path).st_mtime)
+        return None
+
+    def read(self, path: str) -> bytes:
+        """See `Store`."""
+        with open(path, "rb") as file:
+            return file.read()
+
+    def read_part(self, path: str, position: int, size: int) -> bytes:
+        """See `Store`."""
+        with open(path, "rb") as file:
+            file.seek(position)
+            return file.read(size)
+
+    def put(self, path: str, content: bytes | bytearray) -> None:
+        """See `Store`."""
+        folder = os.path.dirname(path)
+        os.makedirs(folder, exist_ok=True)
+        part = f"{path}.part"
+        with open(part, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.rename(part, path)
+        # The name, too.
+        opened = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
+
+    def delete(self, path: str) -> None:
+        """See `Store`."""
+        os.unlink(path)
+
+
+class ArrowStore:
+    """A file system of `pyarrow.fs`."""
+
+    is_remote = True
+
+    def __init__(self, system: FileSystem) -> None:
+        self._system = system
+        # An object store shows an object when it is whole; HDFS needs the folder, and a rename.
+        self._shows_whole = system.type_name in ("s3", "gcs", "abfs")
+
+    def entries(self, folder: str) -> list[Entry]:
+        """See `Store`."""
+        from pyarrow.fs import FileSelector
+
+        selector = FileSelector(folder, allow_not_found=True, recursive=False)
+        return [each for info in self._system.get_file_info(selector) if (each := _entry(info)) is not None]
+
+    def entry(self, path: str) -> Entry | None:
+        """See `Store`."""
+        return _entry(self._system.get_file_info(path))
+
+    def read(self, path: str) -> bytes:
+        """See `Store`."""
+        with self._system.open_input_stream(path, compression=None) as stream:
+            return bytes(stream.read())
+
+    def read_part(self, path: str, position: int, size: int) -> bytes:
+        """See `Store`."""
+        with self._system.open_input_file(path) as file:
+            return bytes(file.read_at(size, position))
+
+    def put(self, path: str, content: bytes | bytearray) -> None:
+        """See `Store`."""
+        if self._shows_whole:
+            self._write(path, content)
+            return
+        self._system.create_dir(os.path.dirname(path), recursive=True)
+        part = f"{path}.part"
+        self._write(part, content)
+        with suppress(OSError):
+            self._system.move(part, path)
+        if self.entry(part) is not None:
+            # HDFS moves nothing onto a file that is there, and WebHDFS does not say so.
+            if self.entry(path) is not None:
+                self._system.delete_file(path)
+            self._system.move(part, path)
+
+    def delete(self, path: str) -> None:
+        """See `Store`."""
+        self._system.delete_file(path)
+
+    def _write(self, path: str, content: bytes | bytearray) -> None:
+        with self._system.open_output_stream(path, compression=None) as stream:
+            stream.write(content)
+
+
+def _entry(info: FileInfo) -> Entry | None:
+    from pyarrow.fs import FileType
+
+    if info.type == FileType.NotFound:
+        return None
+    changed = info.mtime
+    return Entry(info.base_name, info.type == FileType.Directory, None if changed is None else changed.timestamp())

@@ -1,0 +1,82 @@
+"""An archive in HDFS, a real one, by WebHDFS: what `fsspec` opens. About 30 s."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pylog_spark.archive.store.copying import CopyOptions, copy_topic
+from pylog_spark.archive.store.objects import Objects
+from pylog_spark.archive.store.pruning import prune
+from pylog_spark.archive.store.reading import ArchiveLog
+from pylog_spark.archive.store.root import open_archive
+from pylog_spark.client import Admin
+from pylog_spark.client.errors import LogError
+from pylog_spark.testing import LocalBroker
+from tests.archive.brokers import SHORT, begun, until_short, values
+from tests.directories.support import LEVELS, consumed, stored
+from tests.mirror.support import write, write_in_transactions
+from tests.peers.hdfs import hdfs
+
+SMALL = CopyOptions(segment_bytes=4_000, frame_bytes=1_500)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a folder in HDFS."""
+    with hdfs(tmp_path_factory.mktemp("hdfs")) as port:
+        yield f"webhdfs://127.0.0.1:{port}/archives"
+
+
+def test_objects_are_written_whole_read_in_parts_listed_and_replaced(store: str) -> None:
+    objects = Objects(f"{store}/objects")
+    assert objects.files("folder") == []
+    objects.put("folder/one", b"first content")
+    objects.put("folder/two", b"")
+    assert objects.read("folder/one") == b"first content"
+    assert objects.read_part("folder/one", 6, 4) == b"cont"
+    assert objects.read_part("folder/one", 6, 400) == b"content"
+    assert objects.files("folder") == ["one", "two"]
+    objects.put("folder/one", b"other")
+    assert objects.read("folder/one") == b"other"
+    assert objects.files("folder") == ["one", "two"]
+    assert objects.exists("folder/one")
+    objects.delete("folder/one")
+    objects.delete("folder/one")
+    assert not objects.exists("folder/one")
+    with pytest.raises(FileNotFoundError):
+        objects.read("folder/one")
+
+
+def test_an_archive_gives_the_rows_that_a_client_saw(store: str, tmp_path: Path) -> None:
+    url = f"{store}/copied"
+    with LocalBroker(tmp_path / "source", group_initial_rebalance_delay_ms=0) as running:
+        servers = running.bootstrap_servers
+        with Admin(servers) as admin:
+            admin.create_topic("events", 2)
+            write(servers, "events", values(0, 300), batch_num_messages=10)
+            write_in_transactions(servers, "events", "some", 4)
+            assert len(list(copy_topic(admin, open_archive(url, create=True), "events", SMALL, pytest.fail))) > 4
+            assert list(copy_topic(admin, open_archive(url), "events", SMALL, pytest.fail)) == []
+            write(servers, "events", values(300, 400), batch_num_messages=10)
+            assert list(copy_topic(admin, open_archive(url), "events", SMALL, pytest.fail))
+        for level in LEVELS:
+            assert stored("", "events", path=url, isolationLevel=level) == consumed(servers, "events", 2, level)
+    topic = ArchiveLog(url).stored_topic("events")
+    assert topic is not None
+    assert list(prune(open_archive(url), "events", topic.topic_id, 2, 2_000_000_000_000))
+    with pytest.raises(LogError, match="is no archive"):
+        open_archive(f"{store}/nothing")
+
+
+def test_a_broker_archives_there_and_clients_read_it(store: str, tmp_path: Path) -> None:
+    with begun(tmp_path / "broker", f"{store}/tiered") as running, Admin(running.bootstrap_servers) as admin:
+        servers = running.bootstrap_servers
+        admin.create_topic("cold", 1, config={**SHORT, "local.retention.bytes": "-2"})
+        write(servers, "cold", values(0, 400), batch_num_messages=10)
+        rows = consumed(servers, "cold", 1, "read_committed")
+        admin.alter_configs("topic", "cold", {"local.retention.bytes": "10000"})
+        until_short(admin, "cold", 300)
+        assert consumed(servers, "cold", 1, "read_committed") == rows
