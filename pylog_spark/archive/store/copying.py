@@ -22,7 +22,7 @@ from pylog_spark.archive.store.layout import (
 )
 from pylog_spark.archive.store.manifest import Aborted, ManifestError, StoredSegment
 from pylog_spark.archive.store.objects import Objects
-from pylog_spark.archive.store.segment import FRAME_BYTES, SegmentBuilder
+from pylog_spark.archive.store.segment import FRAME_BYTES, LONG_FRAME_BYTES, SegmentBuilder
 from pylog_spark.archive.store.writing import PartitionWriter, read_manifest
 from pylog_spark.client.admin import Admin
 from pylog_spark.client.errors import LogError, translated
@@ -46,8 +46,10 @@ class CopyOptions:
         zstandard's, 1 to 22.
     segment_bytes : int
         Bytes of an object at which it is complete, beside one frame.
-    frame_bytes : int
-        Bytes of batches in a frame, beside one larger batch.
+    long_range : bool
+        Whether zstandard looks for what repeats at long distances, in frames of `LONG_FRAME_BYTES`.
+    frame_bytes : int or None
+        Bytes of batches in a frame, beside one larger batch; None: as `long_range` says.
     least_bytes : int
         A partition with less to copy than so many bytes of batches waits for more.
     is_cut : bool
@@ -56,9 +58,15 @@ class CopyOptions:
 
     level: int = 3
     segment_bytes: int = SEGMENT_BYTES
-    frame_bytes: int = FRAME_BYTES
+    long_range: bool = False
+    frame_bytes: int | None = None
     least_bytes: int = 0
     is_cut: bool = False
+
+    @property
+    def in_frame(self) -> int:
+        """Bytes of batches in a frame."""
+        return self.frame_bytes or (LONG_FRAME_BYTES if self.long_range else FRAME_BYTES)
 
 
 class Copied(NamedTuple):
@@ -183,12 +191,12 @@ class PartitionCopy:
     def _build(self) -> tuple[bytearray, StoredSegment, dict[int, int]] | None:
         """The next segment; None when there is too little for one."""
         options = self._options
-        builder = SegmentBuilder(self._topic, self._topic_id, self._partition, options.level)
+        builder = SegmentBuilder(self._topic, self._topic_id, self._partition, options.level, options.long_range)
         first = position = self._position
         still_open, found = dict(self._writer.manifest.open), _Found()
         while position < self._end and builder.size < options.segment_bytes:
             data, position = self._fetch(position, min(FETCH_BYTES, options.segment_bytes))
-            runs, aborted, still_open, epochs = _survey(data, options.frame_bytes, still_open)
+            runs, aborted, still_open, epochs = _survey(data, options.in_frame, still_open)
             builder.add(data, runs)
             found.add(runs, aborted, epochs)
         if builder.bytes < options.least_bytes and position >= self._end:

@@ -23,6 +23,8 @@ from pylog_spark.client.errors import LogError
 
 #: Bytes of batches in a frame, beside one larger batch: what a reader decompresses to get one record.
 FRAME_BYTES = 1 << 20
+#: The same where what repeats at long distances is looked for: a distance ends with the frame.
+LONG_FRAME_BYTES = 8 << 20
 #: Most bytes of a frame's content. A frame says how much is in it, and one that says more is refused before it is decompressed.
 FRAME_BYTES_MAX = 256 << 20
 #: The end of every segment.
@@ -35,6 +37,7 @@ _SKIPPABLE = 0x184D2A5E
 _HEADER = struct.Struct("<II")
 _TRAILER = struct.Struct(f"<II{len(MARK)}s")
 _VERSION = 1
+_LONG_RANGE = {"enable_ldm": True, "window_log": LONG_FRAME_BYTES.bit_length() - 1}
 
 
 class SegmentError(LogError):
@@ -89,11 +92,16 @@ class SegmentBuilder:
         Whose it is.
     level : int
         zstandard's, 1 to 22.
+    long_range : bool
+        Whether what repeats at long distances is looked for (zstandard's long distance matching).
     """
 
-    def __init__(self, topic: str, topic_id: str, partition: int, level: int) -> None:
+    def __init__(self, topic: str, topic_id: str, partition: int, level: int, long_range: bool = False) -> None:
         zstd = zstandard_module()
-        self._compressor = zstd.ZstdCompressor(level=level, write_checksum=True, write_content_size=True)
+        parameters = zstd.ZstdCompressionParameters.from_level(
+            level, **(_LONG_RANGE if long_range else {}), write_checksum=True, write_content_size=True
+        )
+        self._compressor = zstd.ZstdCompressor(compression_params=parameters)
         self._topic, self._topic_id, self._partition = topic, topic_id, partition
         self._content = bytearray()
         self._frames: list[Frame] = []

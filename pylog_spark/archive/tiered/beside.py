@@ -34,6 +34,7 @@ def archive_settings(broker: BrokerConfig) -> ArchiveSettings:
         url,
         broker.number("archive.compression.level"),
         broker.number("archive.segment.bytes"),
+        bool(broker["archive.compression.long.range"]),
         broker.number("remote.log.manager.task.interval.ms"),
         broker.number("remote.log.manager.copy.max.bytes.per.second"),
         broker.number("remote.log.reader.threads"),

@@ -53,6 +53,8 @@ class ArchiveSettings:
         Where it is.
     level, segment_bytes : int
         zstandard's level, and bytes of an object.
+    long_range : bool
+        Whether zstandard looks for what repeats at long distances.
     interval_ms : int
         Between two turns of copying.
     bytes_per_second : int
@@ -66,6 +68,7 @@ class ArchiveSettings:
     url: str
     level: int
     segment_bytes: int
+    long_range: bool
     interval_ms: int
     bytes_per_second: int
     readers: int
@@ -139,7 +142,7 @@ class ArchiveService:
             return
         settings, archives = self._settings, self._archives
         known = KnownArchive(objects, archives)
-        options = CopyOptions(level=settings.level, segment_bytes=settings.segment_bytes)
+        options = CopyOptions(settings.level, settings.segment_bytes, settings.long_range)
         copying = CopierSettings(options, settings.bytes_per_second)
         copier = Copier(objects, archives, known, copying, self._topic_of, self._closing)
         reader = ArchiveReader(objects, archives, known, settings.cache_bytes)
