@@ -153,7 +153,6 @@ class PylogDataSource(DataSource):
             BadTopic(options.task_client, options.bad_topic) if options.bad_topic is not None else None,
             options.path,
             options.skip_damaged,
-            options.archive,
             options.cut,
         )
 

@@ -164,8 +164,8 @@ def version(text: str) -> int:
     return int(text)
 
 
-def local_reads(text: str) -> bool:
-    """Whether records may come from brokers' files."""
+def auto_or_never(text: str) -> bool:
+    """Whether a way to read is taken where it is possible."""
     word = text.strip().lower()
     if word not in ("auto", "never"):
         raise ValueError(f"must be auto or never, not {text!r}")

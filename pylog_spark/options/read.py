@@ -103,6 +103,7 @@ class ReadOptions:
     task_client: Mapping[str, str]
     rack: str
     local_reads: bool
+    archive_reads: bool
     formats: Formats
     bad_topic: str | None
     path: str | None
@@ -166,6 +167,7 @@ def read_options(given: Mapping[str, str], scope: str) -> ReadOptions:
         task_client=_of_tasks(client, values["kafkaConsumer.pollTimeoutMs"]),
         rack=rack,
         local_reads=values["localReads"],
+        archive_reads=values["archiveReads"],
         formats=said,
         bad_topic=_bad_topic(values, subscription, said),
         path=path,

@@ -313,6 +313,14 @@ OPTIONS: tuple[Option, ...] = (
         "An archive of the brokers' topics ([archives](archive.md#history-and-the-newest-records-in-one-read)): what they do not have any more is read there, as if they had it. A batch reads all that is archived there and asks brokers for the rest; a stream reads there what brokers do not have, and backlogs of a segment and more. Every executor must be able to open it.",
     ),
     Option(
+        "archiveReads",
+        "auto or never",
+        texts.auto_or_never,
+        READ,
+        "Whether tasks read what brokers have archived themselves ([archives](archive.md#brokers-that-archive-by-themselves)) in the archive, and not through the brokers. `auto`: what the brokers do not have on their own disks any more, where the driver may ask for their settings (the right DescribeConfigs of the cluster) and `archive.url` can be opened; a task that cannot open it asks the brokers, with a warning. `never`: through the brokers. The rows are the same.",
+        "auto",
+    ),
+    Option(
         "cut",
         "name",
         texts.nonempty,
@@ -337,7 +345,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "localReads",
         "auto or never",
-        texts.local_reads,
+        texts.auto_or_never,
         READ,
         "Whether tasks read records from a broker's own files where they see its data directory, which they find out by a secret in it. `auto`: where that is so, and over the network everywhere else; which records are read is decided by the broker each time. `never`: over the network. The files' permissions must let the executors' user read them.",
         "auto",

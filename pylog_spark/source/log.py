@@ -35,8 +35,9 @@ from pylog_spark.offsets.visible import Taken, Wish
 from pylog_spark.options import ReadOptions
 from pylog_spark.results.decoding import all_decoded
 from pylog_spark.results.topics import TopicDescription
+from pylog_spark.source.cold_parts import ColdParts
 from pylog_spark.source.joined import JoinedLog
-from pylog_spark.source.origin import Origin, warn
+from pylog_spark.source.origin import Archive, Origin, warn
 from pylog_spark.spark.contact import first_contact, topic_error
 
 if TYPE_CHECKING:
@@ -83,9 +84,10 @@ class Log:
         self._now_s = now_s
         self._sleep_s = sleep_s
         self._client: Asked | None = None
+        self._cold: ColdParts | None = None
 
     def __getstate__(self) -> dict[str, object]:
-        return {**self.__dict__, "_client": None}
+        return {**self.__dict__, "_client": None, "_cold": None}
 
     def check(self) -> None:
         """Check at ``load()`` that a broker answers, or the directory is one, and the named topics exist. Raises `PylogError` within seconds.
@@ -187,16 +189,29 @@ class Log:
     def parted(self, ranges: Iterable[OffsetRange], *, all_of_it: bool) -> tuple[list[OffsetRange], list[OffsetRange]]:
         """Part ranges in what is read from the archive of the brokers' topics and what is not, see `JoinedLog.parted`."""
         asked = self._connected()
-        if not isinstance(asked, JoinedLog):
+        if isinstance(asked, JoinedLog):
+            return self._asked(lambda _: asked.parted(ranges, all_of_it=all_of_it))
+        if not self._options.archive_reads or not isinstance(asked, native().Client):
             return [], list(ranges)
-        return self._asked(lambda _: asked.parted(ranges, all_of_it=all_of_it))
+        if self._cold is None:
+            self._cold = ColdParts(self._options.client["isolation.level"])
+        with translated():
+            return self._cold.parted(asked, ranges)
+
+    @property
+    def archive(self) -> Archive | None:
+        """Where tasks read what `parted` has found to be archived."""
+        if self._options.archive is not None:
+            return Archive(self._options.archive, is_served=False)
+        return None if self._cold is None else Archive(self._cold.url, is_served=True)
 
     def segments(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, list[tuple[int, int]]]:
         """Give of each segment of the logs in a directory or an archive the first offset and its bytes. Brokers do not say it."""
         asked = self._connected()
-        assert not isinstance(asked, native().Client)
+        holder = self._cold if isinstance(asked, native().Client) else asked
+        assert holder is not None
         with translated():
-            return {each: asked.segments(*each) for each in partitions}
+            return {each: holder.segments(*each) for each in partitions}
 
     def close(self) -> None:
         """Close the connections; the next request opens them again."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pylog_spark.archive.store.opening import open_stored
 from pylog_spark.errors import native
@@ -23,6 +23,13 @@ if TYPE_CHECKING:
     Asked = Client | StoredLog | JoinedLog
 
 _log = logging.getLogger("pylog_spark")
+
+
+class Archive(NamedTuple):
+    """The archive of the brokers' topics: where it is, and whether the brokers serve what is in it."""
+
+    url: str
+    is_served: bool
 
 
 @dataclass(frozen=True)

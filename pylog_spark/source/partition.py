@@ -17,13 +17,13 @@ from pyspark.sql.datasource import InputPartition
 
 from pylog_spark.archive.store.opening import of_reader, present
 from pylog_spark.columns import READ_COLUMNS, arrow_schema, read_batches
-from pylog_spark.errors import LOSS_KINDS, from_native, native, translated
+from pylog_spark.errors import LOSS_KINDS, PylogError, from_native, native, translated
 from pylog_spark.offsets.filters import RecordFilter
-from pylog_spark.offsets.ranges import OffsetRange
+from pylog_spark.offsets.ranges import OffsetRange, in_words
 from pylog_spark.options.read import RACK_VARIABLE
 from pylog_spark.source.bad_records import BadRecords, BadTopic
 from pylog_spark.source.loss import after_loss
-from pylog_spark.source.origin import Origin, warn
+from pylog_spark.source.origin import Archive, Origin, warn
 from pylog_spark.spark.worker import acknowledge, freeze_imports
 
 if TYPE_CHECKING:
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 
 _log = logging.getLogger("pylog_spark")
+
+#: Errors of what is in the records, wherever they are read.
+_OF_RECORDS = frozenset({"PYLOG_BAD_RECORD", "PYLOG_REGISTRY_UNREACHABLE", "PYLOG_REGISTRY_REFUSED"})
 
 #: The native kind of records that begin with the id of a schema which is to be looked up.
 UNKNOWN_WRITERS = "UNKNOWN_WRITERS"
@@ -50,13 +53,18 @@ class RangePartition(InputPartition):
     ----------
     ranges : iterable of (OffsetRange, str)
         Ranges, read in this order, with the ids of their topics.
+    archive : Archive or None
+        Where some of them are read.
     archived : collection of int
-        The places of those that are read from the archive of the topics.
+        The places of those.
     """
 
-    def __init__(self, ranges: Iterable[PlannedRange], archived: Iterable[int] = ()) -> None:
+    def __init__(
+        self, ranges: Iterable[PlannedRange], archive: Archive | None = None, archived: Iterable[int] = ()
+    ) -> None:
         super().__init__(None)
         self.ranges = tuple(ranges)
+        self.archive = archive
         self.archived = frozenset(archived)
 
 
@@ -92,8 +100,6 @@ class RangeSource:
         The data directory or the archive that is read; None asks brokers.
     skip_damaged : bool
         Whether bytes of the directory or the archive that are no batches are left out, with a warning.
-    archive : str or None
-        The archive of the brokers' topics, from which parts of tasks are read.
     cut : str or None
         Of the archive at `path` the cut that is read.
     """
@@ -111,7 +117,6 @@ class RangeSource:
     bad: BadTopic | None = None
     path: str | None = None
     skip_damaged: bool = False
-    archive: str | None = None
     cut: str | None = None
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -136,22 +141,53 @@ class RangeSource:
     def _rows(self, partition: RangePartition, typed: TypedRead | None) -> Iterator[pa.RecordBatch]:
         rows_left = self.limit
         for is_archived, places in groupby(range(len(partition.ranges)), partition.archived.__contains__):
-            ranges = [partition.ranges[place] for place in places]
-            for batch in self._rows_at(self.archive if is_archived else self.path, ranges, typed, rows_left):
+            left = [partition.ranges[place] for place in places]
+            archive = partition.archive if is_archived else None
+            found = (
+                self._rows_at(self.path, left, typed, rows_left)
+                if archive is None
+                else self._archived_rows(archive, left, typed, rows_left)
+            )
+            for batch in found:
                 rows_left = None if rows_left is None else rows_left - batch.num_rows
                 yield batch
 
-    def _rows_at(
-        self, location: str | None, ranges: Iterable[PlannedRange], typed: TypedRead | None, rows_left: int | None
+    def _archived_rows(
+        self, archive: Archive, left: list[PlannedRange], typed: TypedRead | None, rows_left: int | None
     ) -> Iterator[pa.RecordBatch]:
-        """The rows of ranges that are at a directory or an archive, or at the brokers when `location` is None."""
-        left, absent = list(ranges), 0
+        """The rows of ranges of an archive; what cannot be read in it is asked of the brokers, where they serve it."""
+        if not archive.is_served:
+            yield from self._rows_at(archive.url, left, typed, rows_left)
+            return
+        try:
+            for batch in self._rows_at(archive.url, left, typed, rows_left, judges_loss=False):
+                rows_left = None if rows_left is None else rows_left - batch.num_rows
+                yield batch
+            return
+        except PylogError as error:
+            if error.condition in _OF_RECORDS:
+                raise
+            ranges = in_words(part for part, _ in left)
+            _log.warning("%s Brokers are asked for what is left: %s (archiveReads)", error.sentence, ranges)
+        yield from self._rows_at(None, left, typed, rows_left)
+
+    def _rows_at(
+        self,
+        location: str | None,
+        left: list[PlannedRange],
+        typed: TypedRead | None,
+        rows_left: int | None,
+        judges_loss: bool = True,
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows of ranges that are at a directory or an archive, or at the brokers when `location` is None. When this raises, `left` is what was not
+        read; records that are missing are an error, or passed over as `failOnDataLoss` says where it `judges_loss`."""
+        absent = 0
         origin = Origin(self.client, location, self.skip_damaged, cut=self.cut)
         if not left:
             return
         with translated():
             stored = None if location is None else origin.stored(location)
-            left = [
+            left[:] = [
                 (OffsetRange(offsets.partition, *part), topic_id)
                 for offsets, topic_id in left
                 for part in present(stored, *offsets.partition, offsets.start, offsets.end)
@@ -165,10 +201,16 @@ class RangeSource:
                         yield batch
                     return
                 except _Lost as lost:
-                    left = self._after_loss(origin, left[reader.range_index :], reader.next_offset, lost)
+                    left[:] = _not_read(left[reader.range_index :], reader.next_offset)
+                    if not judges_loss:
+                        raise from_native(lost.kind, lost.message) from None
+                    left[:] = self._after_loss(origin, left, lost)
                 except _UnknownWriters:
-                    left = _not_read(left[reader.range_index :], reader.next_offset)
+                    left[:] = _not_read(left[reader.range_index :], reader.next_offset)
                     absent = self.look_up(typed, absent)
+                except PylogError:
+                    left[:] = _not_read(left[reader.range_index :], reader.next_offset)
+                    raise
                 finally:
                     reader.stop()
                     self._log_way(reader)
@@ -254,11 +296,9 @@ class RangeSource:
         freeze_imports()
         return read_batches(reader, self.arrow_schema(), _failure)
 
-    def _after_loss(
-        self, origin: Origin, left: list[PlannedRange], next_offset: int, lost: _Lost
-    ) -> list[PlannedRange]:
+    def _after_loss(self, origin: Origin, left: list[PlannedRange], lost: _Lost) -> list[PlannedRange]:
         """Give what is left to read after `lost` happened in the first range of `left`. Raises `PylogError` when loss is an error."""
-        (offsets, topic_id), *others = _not_read(left, next_offset)
+        (offsets, topic_id), *others = left
         span = (offsets.start, offsets.end)
         cause = (lost.kind, lost.message)
         rest = after_loss(origin, self.fail_on_data_loss, offsets.partition, span, topic_id, cause)

@@ -74,9 +74,13 @@ class TaskPlanner:
         if self._options.limit is not None and archived:
             both = sorted([*archived, *rest])
             self.note("in one task", both)
-            return [RangePartition(self._named(both, topic_ids), (both.index(each) for each in archived))]
+            places = (both.index(each) for each in archived)
+            return [RangePartition(self._named(both, topic_ids), self._log.archive, places)]
         groups = self._groups(rest)
-        cold = [RangePartition(self._named([part], topic_ids), [0]) for part in self._by_bytes(archived, FILE_BYTES)]
+        cold = [
+            RangePartition(self._named([part], topic_ids), self._log.archive, [0])
+            for part in self._by_bytes(archived, FILE_BYTES)
+        ]
         if cold:
             self.note(f"from the archive in {len(cold)} tasks", archived)
         self.note(f"in {len(groups)} tasks", (part for group in groups for part in group))
@@ -84,7 +88,7 @@ class TaskPlanner:
 
     def parted(self, parts: list[OffsetRange]) -> tuple[list[OffsetRange], list[OffsetRange]]:
         """Part what is read in what comes from the archive of the topics and what does not."""
-        return ([], parts) if self._options.archive is None else self._log.parted(parts, all_of_it=self._is_batch)
+        return self._log.parted(parts, all_of_it=self._is_batch)
 
     def whole(self, parts: Iterable[OffsetRange], topic_ids: Mapping[str, str]) -> RangePartition:
         """Give one task that reads all of `parts`."""

@@ -197,13 +197,15 @@ impl Client {
         self.ask(py, |cluster| admin::delete_records(cluster, &before))
     }
 
+    #[pyo3(signature = (resource_type, names, keys=None))]
     fn describe_configs<'py>(
         &self,
         py: Python<'py>,
         resource_type: &str,
         names: Vec<String>,
+        keys: Option<Vec<String>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.ask(py, |cluster| configs::describe_configs(cluster, resource_type, &names))
+        self.ask(py, |cluster| configs::describe_configs(cluster, resource_type, &names, keys.as_deref()))
     }
 
     #[pyo3(signature = (resource_type, name, changes, validate_only=false))]

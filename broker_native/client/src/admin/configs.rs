@@ -38,16 +38,21 @@ const CONFIG_SOURCES: [&str; 8] = [
     "CLIENT_METRICS_CONFIG",
 ];
 
-/// Settings of topics or brokers, levels of brokers' loggers.
+/// Settings of topics or brokers, levels of brokers' loggers: all of them, or those named by `keys`.
 ///
 /// # Errors
 /// `INVALID_ARGUMENT` for another resource type, those of the connection.
-pub fn describe_configs(cluster: &mut Cluster, resource_type: &str, names: &[String]) -> Result<Vec<Value>> {
+pub fn describe_configs(
+    cluster: &mut Cluster,
+    resource_type: &str,
+    names: &[String],
+    keys: Option<&[String]>,
+) -> Result<Vec<Value>> {
     let resource_type = resource(resource_type)?;
     let wanted = |name: &String| DescribeConfigsResource {
         resource_type,
         resource_name: name.clone(),
-        configuration_keys: None,
+        configuration_keys: keys.map(<[String]>::to_vec),
     };
     let request = |names: &[String]| DescribeConfigsRequest {
         resources: names.iter().map(wanted).collect(),
