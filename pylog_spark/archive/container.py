@@ -130,24 +130,40 @@ def _member(path: str, content: bytes, end: int) -> Member:
 
 def _frames(path: str, file: BinaryIO) -> Iterator[tuple[bytes, int]]:
     """The content of each frame, and where it ends; afterwards the file is there."""
+    while (content := read_frame(path, file)) is not None:
+        yield content, file.tell()
+
+
+def read_frame(path: str, file: BinaryIO) -> bytes | None:
+    """The content of the next frame of a file, which is behind it then; None at the end of the file.
+
+    Raises
+    ------
+    NotAnArchive
+        The frame is cut, damaged, too large or none.
+    OSError
+        The file cannot be read.
+    """
     zstd = zstandard_module()
-    at = 0
-    while header := file.read(_HEADER):
+    at = file.tell()
+    header = file.read(_HEADER)
+    if not header:
+        return None
+    try:
+        size = zstd.get_frame_parameters(header).content_size
+    except zstd.ZstdError:
+        raise NotAnArchive(path, f"there is no whole zstandard frame at byte {at}") from None
+    if not 0 < size <= MEMBER_BYTES_MAX + 2 * _BLOCK:
+        raise NotAnArchive(path, f"the frame at byte {at} is none of an archive, by its size")
+    content = io.BytesIO()
+    decompressor, piece = zstd.ZstdDecompressor().decompressobj(), header
+    while not decompressor.eof:
+        if not piece:
+            raise NotAnArchive(path, f"it is cut inside of the frame at byte {at}")
         try:
-            size = zstd.get_frame_parameters(header).content_size
-        except zstd.ZstdError:
-            raise NotAnArchive(path, f"there is no whole zstandard frame at byte {at}") from None
-        if not 0 < size <= MEMBER_BYTES_MAX + 2 * _BLOCK:
-            raise NotAnArchive(path, f"the frame at byte {at} is none of an archive, by its size")
-        content = io.BytesIO()
-        decompressor, piece = zstd.ZstdDecompressor().decompressobj(), header
-        while not decompressor.eof:
-            if not piece:
-                raise NotAnArchive(path, f"it is cut inside of the frame at byte {at}")
-            try:
-                content.write(decompressor.decompress(piece))
-            except zstd.ZstdError as error:
-                raise NotAnArchive(path, f"the frame at byte {at} is damaged ({error})") from None
-            piece = b"" if decompressor.eof else file.read(_CHUNK)
-        at = file.seek(-len(decompressor.unused_data), os.SEEK_CUR)
-        yield content.getvalue(), at
+            content.write(decompressor.decompress(piece))
+        except zstd.ZstdError as error:
+            raise NotAnArchive(path, f"the frame at byte {at} is damaged ({error})") from None
+        piece = b"" if decompressor.eof else file.read(_CHUNK)
+    file.seek(-len(decompressor.unused_data), os.SEEK_CUR)
+    return content.getvalue()

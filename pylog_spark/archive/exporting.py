@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import BinaryIO
 
@@ -81,25 +81,35 @@ def export(admin: Admin, topic: str, path: str, options: ExportOptions, report: 
     OSError
         The file cannot be written.
     """
+    part = part_of(path, options.resume)
+    beginning = beginning_of(admin, topic, options)
+    with becoming(path, part) as file:
+        done = _nothing(beginning)
+        if options.resume and (found := _found(part)) is not None:
+            beginning, done, end = found
+            check_same(admin, beginning, part)
+            file.seek(end)
+        file.truncate()
+        return _Export(admin, beginning, done, options, report).write(file)
+
+
+def part_of(path: str, resume: bool) -> str:
+    """Give the name of the file until it is whole. Raises `LogError` when `path` is there, or without `resume` that file."""
     if os.path.exists(path):
         raise LogError("INVALID_ARGUMENT", f"{path} is there: delete it, or name another file.")
     part = f"{path}.part"
-    if os.path.exists(part) and not options.resume:
+    if os.path.exists(part) and not resume:
         sentence = f"{part} is there, from an export that was cut: go on with --resume, or delete it."
         raise LogError("INVALID_ARGUMENT", sentence)
-    beginning = _beginning(admin, topic, options)
+    return part
+
+
+@contextmanager
+def becoming(path: str, part: str) -> Iterator[BinaryIO]:
+    """Open the file `part`, at its beginning; it gets the name `path` when the block ends without an error."""
     with open(part, "r+b" if os.path.exists(part) else "xb") as file:
-        if options.resume and (found := _found(part)) is not None:
-            beginning, done, end = found
-            _check_same(admin, beginning, part)
-            file.seek(end)
-            file.truncate()
-        else:
-            done = _nothing(beginning)
-            file.truncate(0)
-        ending = _Export(admin, beginning, done, options, report).write(file)
+        yield file
     os.rename(part, path)
-    return ending
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +128,8 @@ def _nothing(beginning: Beginning) -> dict[int, Done]:
     return {each.partition: Done(each.start, PartitionTotal(each.partition)) for each in beginning.ranges}
 
 
-def _beginning(admin: Admin, topic: str, options: ExportOptions) -> Beginning:
-    """What is to be exported. Raises `LogError`."""
+def beginning_of(admin: Admin, topic: str, options: ExportOptions) -> Beginning:
+    """Give what is to be exported. Raises `LogError`."""
     places = Places(admin, topic, None, _COMMITTED)
     first = places.offsets("earliest") if options.since_ms is None else places.at_ms(options.since_ms)
     last = dict(places.ends) if options.until_ms is None else places.at_ms(options.until_ms)
@@ -141,7 +151,8 @@ def _beginning(admin: Admin, topic: str, options: ExportOptions) -> Beginning:
     )
 
 
-def _check_same(admin: Admin, beginning: Beginning, part: str) -> None:
+def check_same(admin: Admin, beginning: Beginning, part: str) -> None:
+    """Raise `LogError` when the topic of an export that was cut is another one now."""
     now = admin.topic(beginning.topic).topic_id
     if now != beginning.topic_id:
         sentence = (

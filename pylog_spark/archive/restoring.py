@@ -87,21 +87,51 @@ def _make(
 ) -> None:
     """Create the topic, or see that it is an unfinished import of this archive."""
     present = admin.topics([name])[0]
+    found: Topic | None
     if not present.error:
         found = read_topics(admin, [present])[name]
         if found.source not in (source, ENDED):
             sentence = f"Topic {name} is there, and no unfinished import of this archive: delete it, or give another name with --topic."
             raise LogError("TOPIC_ALREADY_EXISTS", sentence)
+    else:
+        found = None
+    make_topic(admin, name, beginning, options, found, {MIRROR_SOURCE: source}, say)
+
+
+def make_topic(
+    admin: Admin,
+    name: str,
+    beginning: Beginning,
+    options: RestoreOptions,
+    present: Topic | None,
+    marks: Mapping[str, str],
+    say: Callable[[str], None],
+) -> None:
+    """Create a topic as the archive says it was, or give one that is `present` the same settings; it keeps all records.
+
+    Parameters
+    ----------
+    admin, name, beginning, options, say
+        As of `restore`.
+    present : Topic or None
+        The topic, when it is there.
+    marks : mapping of str to str
+        Settings with which it is created.
+
+    Raises
+    ------
+    LogError
+        The cluster refuses the topic. Settings that it does not take are said.
+    """
     archived = Topic(
         name, beginning.topic_id, (-1,) * beginning.partitions, beginning.replication_factor, beginning.configs
     )
     copy = copy_of(archived, {**_KEPT, **options.configs}, len(admin.cluster().brokers), options.replication_factor)
-    if present.error:
-        admin.create_topic(name, beginning.partitions, copy.replication_factor, {MIRROR_SOURCE: source})
-        found = Topic(name, "", (), 1, {})
+    if present is None:
+        admin.create_topic(name, beginning.partitions, copy.replication_factor, dict(marks))
     for note in copy.notes:
         say(note.replace("in the source", "in the archive").replace("in the target", "here"))
-    _configure(admin, name, changes(copy.configs, found.configs), say)
+    _configure(admin, name, changes(copy.configs, {} if present is None else present.configs), say)
     limits = {setting: beginning.configs[setting] for setting in _KEPT if setting in beginning.configs}
     if left := {setting: text for setting, text in limits.items() if setting not in options.configs}:
         shown = ", ".join(f"{setting}={text}" for setting, text in left.items())

@@ -14,6 +14,7 @@ from pylog_spark.cli.common import (
     admin_of,
     bootstrap_option,
     client_config_option,
+    client_settings,
     document,
     echo_json,
     echo_table,
@@ -32,14 +33,16 @@ if TYPE_CHECKING:
 _EPILOG = """\b
 Examples:
   pylog archive export orders -o orders.pylog.zst
+  pylog archive export orders -o orders.jsonl.zst
   pylog archive verify orders.pylog.zst
   pylog archive import orders.pylog.zst --topic orders-2025
   pylog archive copy orders events --to s3://bucket/logs
   pylog archive restore s3://bucket/logs orders
   pylog inspect s3://bucket/logs
 
-The file is a tar archive in zstandard: 'tar --zstd -xf FILE -C DIR' gives a data directory that
-format("pylog") and 'pylog inspect' read without a broker.
+FILE.pylog.zst is a tar archive in zstandard: 'tar --zstd -xf FILE -C DIR' gives a data directory
+that format("pylog") and 'pylog inspect' read without a broker. FILE.jsonl.zst has a line of JSON
+for each record: 'zstd -dc FILE | jq'.
 """
 
 
@@ -54,7 +57,7 @@ _level_option = click.option(
 
 @click.group(epilog=_EPILOG)
 def archive() -> None:
-    """Write a topic into a file, byte by byte, and make a topic of it again; copy logs into an archive that grows."""
+    """Write a topic into a file, byte by byte or as lines of JSON, and make a topic of it again; copy logs into an archive that grows."""
 
 
 @archive.command("export")
@@ -78,16 +81,22 @@ def export_(
     bootstrap: str,
     client_config: list[tuple[str, str]],
 ) -> None:
-    """Write TOPIC into FILE: its record batches as they are stored, with its settings.
+    """Write TOPIC into FILE: its record batches as they are stored, with its settings; into FILE.jsonl.zst its records as lines of JSON.
 
     Records of transactions that are open are not in it, nor what comes behind them. Whole batches are written, so a few records before
     --since and behind --until may be in the file; readers of it and a restored topic begin at --since all the same. Apache Kafka's topics
     can be exported, too.
     """
     from pylog_spark.archive.exporting import ExportOptions, export
+    from pylog_spark.archive.lines import SUFFIX, export_lines
 
-    with admin_of(bootstrap, client_config) as admin, _progress("exported") as report:
-        ending = export(admin, topic, output, ExportOptions(since, until, level, resume), report)
+    options = ExportOptions(since, until, level, resume)
+    with _progress("exported") as report:
+        if output.endswith(SUFFIX):
+            ending = export_lines(client_settings(bootstrap, client_config), topic, output, options, report)
+        else:
+            with admin_of(bootstrap, client_config) as admin:
+                ending = export(admin, topic, output, options, report)
     click.echo(f"{output}: {_summary(ending)}")
 
 
@@ -102,6 +111,7 @@ def export_(
     type=click.IntRange(1),
     help="Replicas; as in the file, or as many as there are brokers, when left out.",
 )
+@click.option("--resume", is_flag=True, help="Of a file of lines: go on with an import of it that was cut.")
 @bootstrap_option
 @client_config_option
 def import_(
@@ -109,6 +119,7 @@ def import_(
     topic: str | None,
     settings: list[tuple[str, str]],
     replication_factor: int | None,
+    resume: bool,
     bootstrap: str,
     client_config: list[tuple[str, str]],
 ) -> None:
@@ -116,11 +127,24 @@ def import_(
 
     The brokers must be pylog's. The topic must be new; when an import was cut, the same command goes on with it, and nobody else writes to
     the topic until it is whole. It keeps all records: retention.ms and retention.bytes are set only by --config.
+
+    Of lines of JSON the records are appended, to brokers of any kind, at new offsets; such an import that was cut goes on with --resume.
     """
     from pylog_spark.archive.checking import ArchiveReader
+    from pylog_spark.archive.lines import LinesReader, is_lines
     from pylog_spark.archive.restoring import RestoreOptions, restore
 
     options = RestoreOptions(topic, dict(settings), replication_factor)
+    if is_lines(file):
+        from pylog_spark.archive.line_import import import_lines
+
+        with _progress("imported") as report:
+            given = client_settings(bootstrap, client_config)
+            name, records = import_lines(given, LinesReader(file), options, resume, _say, report)
+        click.echo(f"Topic {name} is whole: {plural(records, 'record')} imported.")
+        return
+    if resume:
+        raise click.UsageError("--resume is for files of lines (.jsonl.zst): any other import goes on by itself.")
     with admin_of(bootstrap, client_config) as admin, _progress("imported") as report:
         name, batches = restore(admin, ArchiveReader(file), options, _say, report)
     click.echo(f"Topic {name} is whole: {plural(batches, 'batch', 'batches')} imported.")
@@ -168,8 +192,9 @@ def restore_(
 def verify(file: str, as_json: bool) -> None:
     """Read all of FILE, and look at each checksum. Exit code 1 when it is damaged or not whole."""
     from pylog_spark.archive.checking import verify as verified
+    from pylog_spark.archive.lines import is_lines, verify_lines
 
-    beginning, ending = verified(file)
+    beginning, ending = verify_lines(file) if is_lines(file) else verified(file)
     if as_json:
         echo_json({"begin": document(beginning), "end": document(ending)})
         return
@@ -190,6 +215,11 @@ def verify(file: str, as_json: bool) -> None:
 @click.option(
     "--segment-bytes", type=click.IntRange(1 << 20), default=64 << 20, show_default=True, help="Bytes of an object."
 )
+@click.option(
+    "--long-range",
+    is_flag=True,
+    help="Look for what repeats at long distances, in frames of 8 MiB: for large values that are alike.",
+)
 @click.option("--least-bytes", type=click.IntRange(0), default=0, show_default=True,
               help="Leave a partition with less new than so many bytes for later, so that objects do not become small.")  # fmt: skip
 @click.option("--every", type=click.FloatRange(0.1), metavar="SECONDS",
@@ -201,6 +231,7 @@ def copy(
     url: str,
     level: int,
     segment_bytes: int,
+    long_range: bool,
     least_bytes: int,
     every: float | None,
     bootstrap: str,
@@ -214,7 +245,7 @@ def copy(
     from pylog_spark.archive.store.copying import CopyOptions, copy_topic
     from pylog_spark.archive.store.root import open_archive
 
-    options = CopyOptions(level=level, segment_bytes=segment_bytes, least_bytes=least_bytes)
+    options = CopyOptions(level, segment_bytes, long_range, least_bytes=least_bytes)
     objects = open_archive(url, create=True)
     with admin_of(bootstrap, client_config) as admin:
 

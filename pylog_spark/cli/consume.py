@@ -1,7 +1,5 @@
 """``pylog consume``: print records as they arrive."""
 
-import base64
-import json
 import sys
 from collections.abc import Callable
 
@@ -9,6 +7,7 @@ import click
 
 from pylog_spark.cli.common import bootstrap_option, client_config_option, client_settings, milliseconds
 from pylog_spark.client.consumer import Consumer, Record
+from pylog_spark.client.json_lines import to_line
 
 _EPILOG = """\b
 Examples:
@@ -93,31 +92,8 @@ def _print(consumer: Consumer, formatted: Callable[[Record], bytes], most: int |
 
 def _formatter(form: str, separator: str) -> Callable[[Record], bytes]:
     if form == "json":
-        return _as_json
+        return to_line
     if form == "value":
         return lambda record: (record.value or b"") + b"\n"
     between = separator.encode()
     return lambda record: (record.key or b"") + between + (record.value or b"") + b"\n"
-
-
-def _as_json(record: Record) -> bytes:
-    shown = {
-        "topic": record.topic,
-        "partition": record.partition,
-        "offset": record.offset,
-        "timestamp": record.timestamp_ms,
-        "timestampType": record.timestamp_type,
-        "key": _text(record.key),
-        "value": _text(record.value),
-        "headers": [[name, _text(value)] for name, value in record.headers],
-    }
-    return json.dumps(shown, ensure_ascii=False).encode() + b"\n"
-
-
-def _text(data: bytes | None) -> str | dict[str, str] | None:
-    if data is None:
-        return None
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return {"base64": base64.b64encode(data).decode()}
