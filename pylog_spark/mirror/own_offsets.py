@@ -6,6 +6,7 @@ also that of another mirror of the same source, and reads the positions then. Wh
 partitions are then copied one by one, and that one is tried again later.
 """
 
+import logging
 import threading
 import time
 from bisect import bisect_right
@@ -26,6 +27,8 @@ from pylog_spark.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from pylog_spark._native import RangeReader, RecordWriter, _Batch
+
+log = logging.getLogger("pylog_spark")
 
 #: A transaction ends when its records have so many bytes, or took so long.
 TRANSACTION_BYTES = 16 * 1024 * 1024
@@ -221,6 +224,10 @@ class OwnOffsets:
                 self._failure = None
             except LogError as error:
                 self._failed(error, alone)
+            except Exception as error:
+                log.exception("Copying goes on after an error of the mirror's own.")
+                self._failed(LogError("UNKNOWN_SERVER_ERROR", f"Copying met a bug of the mirror: {error!r}."), alone)
+                self._stopping.wait(_REST_S)
             if copied and self._limit:
                 self._stopping.wait(copied / self._limit - (time.monotonic() - began))
             elif not copied:
