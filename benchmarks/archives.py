@@ -24,6 +24,8 @@ _MILLION = 1_000_000
 _MIB = 1 << 20
 #: The side that reads the same topic from pylog's broker, over the network.
 BY_BROKER = "by broker"
+#: The side that reads with half as many executors.
+ONE_EXECUTOR = "one executor"
 _VALUE_BYTES = 1_000
 
 
@@ -84,6 +86,26 @@ def read(bench: Bench, records: int) -> Runs:
         return records / _MILLION / bench.spark(of).run(**job)
 
     return bench.take_turns({side: partial(once, side) for side in (*bench.sides, BY_BROKER, "ceiling")}, warm_up=2)
+
+
+def scale(bench: Bench, records: int, figure: str) -> Runs:
+    """Million rows a second of 1 kB that a broker has archived, read in the archive by two executors of one core, and by one (`figure`: rate); or the
+    broker's CPU seconds meanwhile, and when it is read through it (cpu)."""
+    records = bench.records(records)
+    broker = _cold_broker(bench, records)
+    at = {"bootstrap": broker.bootstrap_servers, "topic": _COLD, "rows": records, "bytes": _VALUE_BYTES}
+
+    def once(workers: int, reads: str) -> float:
+        before = cpu_seconds(broker.pid)
+        session = bench.spark("pylog", f"local-cluster[{workers},1,1024]")
+        took_s = session.run(do="read", columns="all", options={"archiveReads": reads, "localReads": "never"}, **at)
+        return records / _MILLION / took_s if figure == "rate" else cpu_seconds(broker.pid) - before
+
+    if figure == "rate":
+        sides = {"pylog": partial(once, 2, "auto"), ONE_EXECUTOR: partial(once, 1, "auto")}
+    else:
+        sides = {"pylog": partial(once, 2, "auto"), BY_BROKER: partial(once, 2, "never")}
+    return bench.take_turns(sides, warm_up=2)
 
 
 def copy(bench: Bench, records: int, figure: str) -> Runs:

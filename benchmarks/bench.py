@@ -11,7 +11,7 @@ from typing import TypeVar
 from benchmarks.brokers import SIDES, Broker, make_broker
 from benchmarks.load import create_topic, fill
 from benchmarks.memory import touch_free_memory
-from benchmarks.spark_session import SparkSide
+from benchmarks.spark_session import LOCAL, SparkSide
 
 _ROOT = Path(__file__).parent.parent
 PARTITIONS = 4
@@ -70,12 +70,13 @@ class Bench:
             self._brokers[side] = broker
         return self._brokers[side]
 
-    def spark(self, side: str) -> SparkSide:
-        """The Spark session of `side` (kafka, pylog, ceiling)."""
-        if side not in self._sessions:
-            self._sessions[side] = SparkSide(side, self.folder / f"spark-{side}.log")
-            self._sessions[side].run(do="warm")
-        return self._sessions[side]
+    def spark(self, side: str, master: str = LOCAL) -> SparkSide:
+        """The Spark session of `side` (kafka, pylog, ceiling) on a master."""
+        name = side if master == LOCAL else f"{side}-{master}"
+        if name not in self._sessions:
+            self._sessions[name] = SparkSide(side, self.folder / f"spark-{name}.log", master)
+            self._sessions[name].run(do="warm")
+        return self._sessions[name]
 
     def new_topic(self, side: str, partitions: int = PARTITIONS) -> str:
         """Create an empty topic."""

@@ -131,6 +131,10 @@ _SPARK_ROWS = (
 _ARCHIVE_ROWS = (
     Row("archive-read-1kb", "Spark batch read of 1 kB from an archive", "M rows/s", True, ratio_at_least(3.0),
         partial(archives.read, records=1_000_000)),
+    Row("archive-scale", "  1 kB that a broker has archived, by two executors of one core", "M rows/s", True,
+        ratio_at_least(1.6, archives.ONE_EXECUTOR), partial(archives.scale, records=1_000_000, figure="rate")),
+    Row("archive-scale-cpu", "  CPU of the broker meanwhile", "CPU s", False, ratio_at_most(0.1, archives.BY_BROKER),
+        partial(archives.scale, records=1_000_000, figure="cpu")),
     Row("archive-copy", "copy of 1 kB into an archive", "MiB/s", True, ratio_at_least(0.5, "ceiling"),
         partial(archives.copy, records=1_000_000, figure="rate")),
     Row("archive-copy-cpu", "  CPU of copy and broker, a GiB", "CPU s", False, ratio_at_most(2.0, "ceiling"),

@@ -1,6 +1,6 @@
 """One Spark session of one side, driven by JSON lines: a job comes in on stdin, its seconds go out on stdout.
 
-Started by `spark_session.py` as ``python -m benchmarks.spark_job SIDE``; SIDE is kafka (Spark's own connector), pylog, or
+Started by `spark_session.py` as ``python -m benchmarks.spark_job SIDE MASTER``; SIDE is kafka (Spark's own connector), pylog, or
 ceiling (`ceiling.py`: a Python data source that does nothing).
 """
 
@@ -23,10 +23,10 @@ from benchmarks.table_job import fresh
 _TASKS = 4
 
 
-def session(side: str) -> SparkSession:
-    """local[2], nothing tuned; Spark's connector comes as jars."""
+def session(side: str, master: str) -> SparkSession:
+    """Nothing tuned; Spark's connector comes as jars."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    builder = SparkSession.builder.master("local[2]").appName(f"bench-{side}")
+    builder = SparkSession.builder.master(master).appName(f"bench-{side}")
     for name, value in {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -117,10 +117,10 @@ _JOBS: dict[str, Callable[[SparkSession, str, dict[str, Any]], dict[str, float] 
 
 def main() -> None:
     """Serve jobs until stdin ends."""
-    side = sys.argv[1]
+    side, master = sys.argv[1:]
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what Spark prints goes to stderr
-    spark = session(side)
+    spark = session(side, master)
     for line in sys.stdin:
         job = json.loads(line)
         started = time.perf_counter()

@@ -11,19 +11,21 @@ from tests.peers.jars import jars
 
 _ROOT = Path(__file__).parent.parent
 _END_DEADLINE_S = 60
+#: Where sessions run that are not told otherwise.
+LOCAL = "local[2]"
 
 
 class SparkSide:
-    """The session of `side`; its output goes to `log`."""
+    """The session of `side` on `master`; its output goes to `log`."""
 
-    def __init__(self, side: str, log: Path) -> None:
+    def __init__(self, side: str, log: Path, master: str = LOCAL) -> None:
         environment = dict(os.environ)
         if side == "kafka":
             environment["BENCH_CONNECTOR_JARS"] = ",".join(str(jar) for peer in ("spark", "avro") for jar in jars(peer))
         self._log = log
         with open(log, "ab") as stderr:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "benchmarks.spark_job", side],
+                [sys.executable, "-m", "benchmarks.spark_job", side, master],
                 cwd=_ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, text=True,
             )  # fmt: skip
 
