@@ -23,13 +23,17 @@ def test_no_setting_is_declared_twice_and_every_fallback_exists():
         names = [setting.name for setting in settings]
         assert names == sorted(set(names))
     for setting in TOPIC_SETTINGS:
-        # Kafka has no broker settings for these; what a topic is a copy of, which schemas it asks for, and whether it is archived, is about that topic.
+        # Kafka has no broker settings for these; what a topic is a copy of, which schemas it asks for, whether it is archived, and which groups it is kept for, is
+        # about that topic.
         alone = (
             "replication.throttled.replicas",
             "mirror.source",
             ".schema.validation",
             "remote.storage.enable",
             "dead.letter.topic",
+            "until.checkpointed",
+            "until.checkpointed.max.bytes",
+            "until.checkpointed.max.ms",
         )
         assert setting.synonyms or setting.name.endswith(alone), setting.name
         for synonym in setting.synonyms:

@@ -34,6 +34,10 @@ class FakeLog:
             raise PylogError("PYLOG_DATA_LOSS", "It is gone.")
         return [Taken(wish.start + 1, 1, self.record_bytes[wish.partition.topic]) for wish in wishes]
 
+    def parted(self, ranges: list[OffsetRange], *, all_of_it: bool) -> tuple[list[OffsetRange], list[OffsetRange]]:
+        del all_of_it  # Nothing is archived.
+        return [], ranges
+
     def first_at(self, partitions: Iterable[TopicPartition], timestamp_ms: int) -> Offsets:
         self.asked.append(sorted(partitions))
         return {partition: self.first[partition] for partition in self.asked[-1]}
