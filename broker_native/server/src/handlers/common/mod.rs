@@ -9,12 +9,14 @@
 //! | [`internal_topic`] | a coordinator's topic, made when it is first needed |
 //! | [`decided`], [`acls`] | requests that Python decides; those of them that change ACLs |
 //! | [`forwarded_metadata`] | what another broker is asked, when this one may not know |
+//! | [`archived`] | records that only the archive has |
 //! | [`large`] | requests whose answers are large |
 //! | [`repeated`] | refusals that repeat what was asked |
 //! | [`share_call`], [`share_admin`] | requests about share groups: of their members; of tools |
 //! | [`share_leaders`], [`share_log_ends`], [`share_release`] | where share partitions are led; how far their logs go; what a member leaves behind |
 pub(super) mod acls;
 pub(super) mod answered;
+pub(super) mod archived;
 pub(super) mod brokers;
 pub(super) mod decided;
 pub(super) mod forwarded_metadata;

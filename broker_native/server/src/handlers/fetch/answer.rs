@@ -1,9 +1,10 @@
 //! The answering half of Fetch: which partitions are in the answer, and what stands around their records.
 use std::collections::BTreeSet;
 
-use super::read::{GatheredPartitions, Records, WantedPartitions};
+use super::read::{GatheredPartitions, WantedPartitions};
 use crate::call::{Call, Reply};
 use crate::fetch_sessions::{AnsweredPartition, SessionOutcome, SessionPlan, TopicKey};
+use crate::handlers::common::archived::Records;
 use crate::handlers::common::brokers::{BrokerEndpoint, Brokers};
 use crate::io::response_queue::{Answer, Part};
 use crate::quotas::table::Quota;
@@ -162,10 +163,7 @@ fn endpoints(call: &Call, partitions: &[PartitionData]) -> Vec<NodeEndpoint> {
 fn with_records(chunks: Vec<Chunk>, mut records: Vec<Option<Records>>) -> Reply {
     let part = |chunk| match chunk {
         Chunk::Bytes(bytes) => Some(Part::Bytes(bytes)),
-        Chunk::Records { index, .. } => match records.get_mut(index).and_then(Option::take)? {
-            Records::File(slice) => Some(Part::File(slice)),
-            Records::Memory(bytes) => Some(Part::Bytes(bytes)),
-        },
+        Chunk::Records { index, .. } => records.get_mut(index).and_then(Option::take).map(Records::part),
     };
     let answer = Answer { parts: chunks.into_iter().filter_map(part).collect(), ..Answer::default() };
     match answer.inlined(INLINE_BYTES) {

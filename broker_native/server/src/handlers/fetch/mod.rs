@@ -11,7 +11,6 @@
 //!
 //! [`fetch_sessions`]: crate::fetch_sessions
 mod answer;
-mod archived;
 mod failed;
 mod read;
 mod reader;
@@ -20,11 +19,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use self::answer::{reply, session_error};
-use self::archived::bring;
-use self::read::{TOPIC_IDS_FROM, WantedPartitions, gather};
+use self::read::{Brought, TOPIC_IDS_FROM, WantedPartitions, gather};
 use self::reader::FetchReader;
 use crate::call::{Call, Outcome, Reply, guarded};
 use crate::fetch_sessions::{AskedPartition, NO_SESSION, SessionPlan, SessionRequest, topic_key};
+use crate::handlers::common::archived::bring;
 use crate::io::response_queue::Answer;
 use crate::io::shares::Share;
 use crate::state::watch::Watch;
@@ -97,7 +96,8 @@ fn from_archive(call: Call, mut wanted: WantedPartitions, plan: SessionPlan, ind
         let caller = call.clone();
         let answer = guarded(&caller.shared, async move {
             if let Some(place) = wanted.place(index) {
-                wanted.brought = Some(bring(&call, index, place).await);
+                let (at, offset, max_bytes) = place;
+                wanted.brought = Some(Brought { index, found: bring(&call, at, offset, max_bytes).await });
             }
             // Topics or rights may have changed meanwhile.
             wanted.look_again(&call);

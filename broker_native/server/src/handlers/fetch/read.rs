@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::archived::{ArchivedBatches, Brought};
 use super::failed::failed;
 use super::reader::FetchReader;
 use crate::call::Call;
 use crate::cluster::spec::PartitionSpec;
 use crate::errors::of_storage_logged;
 use crate::fetch_sessions::{AskedPartition, Position, TopicKey};
-use crate::state::archives::{NotKnown, Place};
+use crate::handlers::common::archived::{ArchivedBatches, Records};
+use crate::state::archives::{AbortedBatches, NotKnown, Place};
 use crate::state::topics::{MetadataImage, Partition, Topic};
 use crate::state::watch::Watchers;
 use pylog_storage::{AbortedTxn, LogSlice, PartitionLog};
@@ -67,22 +67,12 @@ pub struct GatheredPartitions {
     is_urgent: bool,
 }
 
-/// Records of a partition.
-pub enum Records {
-    /// They lie in a segment.
-    File(LogSlice),
-    /// They come from the archive.
-    Memory(Bytes),
-}
-
-impl Records {
-    /// Bytes.
-    pub fn len(&self) -> usize {
-        match self {
-            Self::File(slice) => slice.len,
-            Self::Memory(bytes) => bytes.len(),
-        }
-    }
+/// What became of the question for the old records of one partition.
+pub struct Brought {
+    /// Its place in the request.
+    pub index: usize,
+    /// Its records; nothing yet where the archive took too long.
+    pub found: Result<Option<ArchivedBatches>, ErrorCode>,
 }
 
 impl WantedPartitions {
@@ -363,7 +353,8 @@ fn take(
     let found = found.map_err(|error| failed_with(failed(position.partition, *error)))?;
     let blank = whereabouts(log, position);
     let Some(ArchivedBatches { data, aborted }) = found else { return Err(failed_with(blank)) };
-    let of = |&(producer_id, first_offset): &(i64, i64)| AbortedTransaction { producer_id, first_offset };
+    let of =
+        |&(producer_id, first_offset, _): &AbortedBatches| AbortedTransaction { producer_id, first_offset };
     let aborted_transactions = reader.is_committed().then(|| aborted.iter().map(of).collect());
     Ok((PartitionData { aborted_transactions, ..blank }, Records::Memory(data.clone())))
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use self::read::{ANSWERED_MAX, FoundRecords, WantedRecords, gather};
+use super::common::archived::Records;
 use super::common::share_admin::NAMED_MAX;
 use super::common::share_call::{
     Acknowledging, SAID_MAX, SAYS_TOO_MUCH, Said, acknowledge, error_of, refresh, session_key,
@@ -27,7 +28,6 @@ use crate::share_groups::sessions::{
 use crate::state::watch::Watch;
 use pylog_log::loggers::{COORDINATOR, REQUEST};
 use pylog_log::warn;
-use pylog_storage::LogSlice;
 use pylog_wire::messages::share_fetch::{
     FetchTopic, PartitionData, RECORD_LIMIT, ShareFetchableTopicResponse,
 };
@@ -305,9 +305,9 @@ async fn look(call: &Call, wanted: &WantedRecords) -> Option<Vec<FoundRecords>> 
 }
 
 async fn reply(call: &Call, session: &ShareSessionKey, taken: Acknowledging, polled: Polled) -> Reply {
-    let mut answered: BTreeMap<TopicIdPartition, (PartitionData, Option<LogSlice>)> = BTreeMap::new();
-    for FoundRecords { topic_partition, data, slice } in polled.found {
-        answered.insert(topic_partition, (data, slice));
+    let mut answered: BTreeMap<TopicIdPartition, (PartitionData, Option<Records>)> = BTreeMap::new();
+    for FoundRecords { topic_partition, data, records } in polled.found {
+        answered.insert(topic_partition, (data, records));
     }
     for (topic_id, partition_index, waiting) in taken {
         let error = error_of(waiting.await);
@@ -317,7 +317,7 @@ async fn reply(call: &Call, session: &ShareSessionKey, taken: Acknowledging, pol
         data.acknowledge_error_message = (error != ErrorCode::None).then(|| error.sentence().to_owned());
     }
     // Records that were acquired are sent in any case; the member waits before it gets others.
-    let bytes = answered.values().filter_map(|(_, slice)| slice.as_ref()).map(|slice| slice.len).sum();
+    let bytes = answered.values().filter_map(|(_, records)| records.as_ref()).map(Records::len).sum();
     let pause_ms = call.pause_ms.max(call.used(Quota::Consume, bytes));
     let throttle_ms = i32::try_from(polled.throttle.as_millis()).unwrap_or(i32::MAX);
     let lock_ms = call.shared.share_groups.configs.of(&session.group_id).record_lock_ms;
@@ -326,10 +326,10 @@ async fn reply(call: &Call, session: &ShareSessionKey, taken: Acknowledging, pol
         acquisition_lock_timeout_ms: i32::try_from(lock_ms).unwrap_or(i32::MAX),
         ..Default::default()
     };
-    let mut slices = Vec::with_capacity(answered.len());
+    let mut all_records = Vec::with_capacity(answered.len());
     let mut leaders = CurrentLeaders::of(call);
-    for ((topic_id, number), (mut data, slice)) in answered {
-        slices.push(slice);
+    for ((topic_id, number), (mut data, records)) in answered {
+        all_records.push(records);
         let errors = [data.error_code, data.acknowledge_error_code];
         if errors.contains(&ErrorCode::NotLeaderOrFollower.code()) {
             data.current_leader = leaders.current_leader(&topic_id, number, ErrorCode::NotLeaderOrFollower);
@@ -342,16 +342,16 @@ async fn reply(call: &Call, session: &ShareSessionKey, taken: Acknowledging, pol
         }
     }
     response.node_endpoints = leaders.endpoints();
-    with_records(call, &response, slices, pause_ms)
+    with_records(call, &response, all_records, pause_ms)
 }
 
 fn with_records(
     call: &Call,
     response: &ShareFetchResponse,
-    mut slices: Vec<Option<LogSlice>>,
+    mut records: Vec<Option<Records>>,
     pause_ms: i32,
 ) -> Reply {
-    let lengths: Vec<_> = slices.iter().map(|slice| slice.as_ref().map(|slice| slice.len)).collect();
+    let lengths: Vec<_> = records.iter().map(|records| records.as_ref().map(Records::len)).collect();
     call.shared.metrics.fetched_bytes.add(lengths.iter().flatten().sum::<usize>() as u64);
     let encoded = message::response_frame_around(response, call.version, call.correlation_id, lengths);
     let chunks = match encoded {
@@ -360,7 +360,7 @@ fn with_records(
     };
     let part = |chunk| match chunk {
         Chunk::Bytes(bytes) => Some(Part::Bytes(bytes)),
-        Chunk::Records { index, .. } => slices.get_mut(index).and_then(Option::take).map(Part::File),
+        Chunk::Records { index, .. } => records.get_mut(index).and_then(Option::take).map(Records::part),
     };
     let parts = chunks.into_iter().filter_map(part).collect();
     let answer = Answer { parts, pause_ms, ..Answer::default() };

@@ -1,23 +1,42 @@
-//! Old records, which only the archive has: a fetch that names some waits until Python has brought those of its first such partition.
-//! The others come with the fetches behind it.
+//! Old records, which only the archive has: a request that wants some waits until Python has brought them.
 use std::time::Duration;
 
 use bytes::Bytes;
 
 use crate::call::Call;
+use crate::io::response_queue::Part;
 use crate::state::archives::{AbortedBatches, Answered, Place, Wanted};
 use pylog_record::batches::batches;
+use pylog_storage::LogSlice;
 use pylog_wire::ErrorCode;
 
-/// Most bytes that one fetch gets from the archive, beside one larger batch.
+/// Most bytes that one request gets from the archive, beside one larger batch.
 const MOST_BYTES: usize = /* 8 MiB */ 8 << 20;
 
-/// What became of the question for the records of one partition.
-pub struct Brought {
-    /// Its place in the request.
-    pub index: usize,
-    /// Its records; nothing yet where the archive took too long.
-    pub found: Result<Option<ArchivedBatches>, ErrorCode>,
+/// Records of a partition in an answer.
+pub enum Records {
+    /// They lie in a segment.
+    File(LogSlice),
+    /// They come from the archive.
+    Memory(Bytes),
+}
+
+impl Records {
+    /// Bytes.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::File(slice) => slice.len,
+            Self::Memory(bytes) => bytes.len(),
+        }
+    }
+
+    /// As a part of an answer.
+    pub fn part(self) -> Part {
+        match self {
+            Self::File(slice) => Part::File(slice),
+            Self::Memory(bytes) => Part::Bytes(bytes),
+        }
+    }
 }
 
 /// Whole batches, and what a reader of committed data must hide of them.
@@ -25,17 +44,25 @@ pub struct Brought {
 pub struct ArchivedBatches {
     /// The batches.
     pub data: Bytes,
-    /// Producer and first offset of aborted transactions.
-    pub aborted: Vec<(i64, i64)>,
+    /// Aborted transactions among them.
+    pub aborted: Vec<AbortedBatches>,
 }
 
-/// Asks for the records from an offset on of the partition at `index` of the request.
-pub async fn bring(call: &Call, index: usize, (at, offset, max_bytes): (Place, i64, usize)) -> Brought {
+/// Asks for the records from an offset on, about so many bytes; nothing yet where the archive takes too long.
+///
+/// # Errors
+/// As [`crate::state::archives::Archives::ask`].
+pub async fn bring(
+    call: &Call,
+    at: Place,
+    offset: i64,
+    max_bytes: usize,
+) -> Result<Option<ArchivedBatches>, ErrorCode> {
     let max_bytes = max_bytes.min(MOST_BYTES);
     let timeout = Duration::from_millis(call.shared.settings.remote_fetch_max_wait_ms);
     let asked = Wanted::Batches { offset, max_bytes };
-    let answered = call.shared.archives.ask(call.peer.ip(), at, asked, timeout).await;
-    Brought { index, found: answered.map(|answered| batches_of(answered, offset, max_bytes)) }
+    let answered = call.shared.archives.ask(call.peer.ip(), at, asked, timeout).await?;
+    Ok(batches_of(answered, offset, max_bytes))
 }
 
 fn batches_of(answered: Option<Answered>, offset: i64, max_bytes: usize) -> Option<ArchivedBatches> {
@@ -59,10 +86,7 @@ fn cut(data: &Bytes, aborted: &[AbortedBatches], offset: i64, max_bytes: usize) 
         }
     }
     let hidden = aborted.iter().filter(|(_, first, last)| *first < next_offset && *last >= offset);
-    ArchivedBatches {
-        data: data.slice(start..end),
-        aborted: hidden.map(|(id, first, _)| (*id, *first)).collect(),
-    }
+    ArchivedBatches { data: data.slice(start..end), aborted: hidden.copied().collect() }
 }
 
 #[cfg(test)]
@@ -81,7 +105,7 @@ mod tests {
         bytes
     }
 
-    fn found(offset: i64, max_bytes: usize, aborted: &[AbortedBatches]) -> (Vec<i64>, Vec<(i64, i64)>) {
+    fn found(offset: i64, max_bytes: usize, aborted: &[AbortedBatches]) -> (Vec<i64>, Vec<AbortedBatches>) {
         let data = Bytes::from([batch(0, 5), batch(5, 5), batch(20, 5)].concat());
         let ArchivedBatches { data, aborted } = cut(&data, aborted, offset, max_bytes);
         (batches(&data).map(|each| each.unwrap().0.base_offset).collect(), aborted)
@@ -101,7 +125,7 @@ mod tests {
     #[test]
     fn only_transactions_among_these_batches_are_hidden() {
         let aborted = [(1, 0, 4), (2, 3, 9), (3, 22, 30)];
-        assert_eq!(found(5, 1, &aborted).1, [(2, 3)]);
-        assert_eq!(found(0, 1 << 20, &aborted).1, [(1, 0), (2, 3), (3, 22)]);
+        assert_eq!(found(5, 1, &aborted).1, [(2, 3, 9)]);
+        assert_eq!(found(0, 1 << 20, &aborted).1, aborted);
     }
 }
