@@ -26,8 +26,7 @@ from tests.harness.waiting import until
 MIB = runs.rounds("PYLOG_EQUAL_MIB", 40, 10_240)
 PARTITIONS = 2
 VALUE_BYTES = 1_000
-#: An interpreter, the native half, an object that is copied, the cache, what four threads read at once; not a part of the log.
-MOST_MEMORY_MIB = 200
+MOST_MEMORY_MIB = 100
 _SEGMENT_BYTES = (1 << 20) if MIB < 1_000 else (64 << 20)
 
 
