@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ from pylog_spark.cli.common import (
     time_option,
     until_option,
 )
+from pylog_spark.cli.inspect import show_stored
 from pylog_spark.client.errors import LogError
 
 if TYPE_CHECKING:
@@ -38,7 +40,7 @@ Examples:
   pylog archive import orders.pylog.zst --topic orders-2025
   pylog archive copy orders events --to s3://bucket/logs
   pylog archive restore s3://bucket/logs orders
-  pylog inspect s3://bucket/logs
+  pylog archive list s3://bucket/logs
 
 FILE.pylog.zst is a tar archive in zstandard: 'tar --zstd -xf FILE -C DIR' gives a data directory
 that format("pylog") and 'pylog inspect' read without a broker. FILE.jsonl.zst has a line of JSON
@@ -187,19 +189,44 @@ def restore_(
 
 
 @archive.command()
-@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@click.argument("file", metavar="FILE|URL")
 @json_option
 def verify(file: str, as_json: bool) -> None:
-    """Read all of FILE, and look at each checksum. Exit code 1 when it is damaged or not whole."""
+    """Read all of FILE, or of the archive at URL, and look at each checksum. Exit code 1 when it is damaged or not whole."""
     from pylog_spark.archive.checking import verify as verified
     from pylog_spark.archive.lines import is_lines, verify_lines
+    from pylog_spark.archive.store.opening import is_archive
 
+    if is_archive(file):
+        show_stored(file, (), internal=False, verify=True, as_json=as_json)
+        return
+    if not os.path.isfile(file):
+        raise LogError(
+            "INVALID_ARGUMENT", f"{file} is neither a file nor an archive: name one that 'pylog archive' has made."
+        )
     beginning, ending = verify_lines(file) if is_lines(file) else verified(file)
     if as_json:
         echo_json({"begin": document(beginning), "end": document(ending)})
         return
     _show(beginning, ending)
     click.echo(f"{file} is whole: {_summary(ending)}", err=True)
+
+
+@archive.command("list")
+@click.argument("url", metavar="URL")
+@click.option(
+    "--topic", "-t", "topics", multiple=True, metavar="TOPIC", help="Only this topic. Repeatable.  [default: all]"
+)
+@json_option
+def list_(url: str, topics: tuple[str, ...], as_json: bool) -> None:
+    """Show the partitions in the archive at URL: where each begins and ends, in how many objects and bytes."""
+    from pylog_spark.archive.store.opening import is_archive
+
+    if not is_archive(url):
+        raise LogError(
+            "INVALID_ARGUMENT", f"{url} is no archive: it has no pylog-archive.json; see 'pylog archive copy'."
+        )
+    show_stored(url, topics, internal=False, verify=False, as_json=as_json)
 
 
 @archive.command()

@@ -35,6 +35,19 @@ def inspect(directory: str, topics: tuple[str, ...], internal: bool, verify: boo
     Nothing is changed, and no broker is needed. END is where the log ends: behind it lies nothing, or what its broker would cut off when it
     starts. STABLE is how far readers of committed records get.
     """
+    show_stored(directory, topics, internal=internal, verify=verify, as_json=as_json)
+
+
+def show_stored(directory: str, topics: Sequence[str], *, internal: bool, verify: bool, as_json: bool) -> None:
+    """Print what a data directory or an archive holds, as `pylog inspect` does.
+
+    Raises
+    ------
+    LogError
+        There is none, or not such a topic.
+    click.exceptions.Exit
+        It is damaged, and was to be verified.
+    """
     from pylog_spark.archive.store.opening import open_stored
 
     with translated():

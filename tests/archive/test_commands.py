@@ -188,3 +188,23 @@ def test_exports_and_imports_that_are_killed_go_on(broker: LocalBroker, tmp_path
             assert all(found > end for found, end in zip(ends(servers, name, 2), behind, strict=True))
             path.unlink()
             admin.delete_topics([name])
+
+
+def test_an_archive_is_listed_and_verified(broker: LocalBroker, tmp_path: Path) -> None:
+    url = tmp_path / "archive"
+    pylog(broker, "copy", LARGE, "--to", url)
+    rows = [line.split() for line in pylog(broker, "list", url)[0].splitlines()]
+    assert rows[0] == ["TOPIC", "PARTITION", "START", "STABLE", "END", "SEGMENTS", "BYTES"]
+    assert [(row[0], row[1], row[2], row[4]) for row in rows[1:]] == [
+        (LARGE, number, "0", str(_LARGE_BYTES // 20_000)) for number in "01"
+    ]
+    (listed,) = json.loads(pylog(broker, "list", url, "--topic", LARGE, "--json")[0])["partitions"][:1]
+    assert listed["topic"] == LARGE
+    assert f"Read {_LARGE_BYTES // 10_000} records; nothing to report." in pylog(broker, "verify", url)[1]
+    harmed = max(url.rglob("*.pylog.zst"), key=lambda path: path.stat().st_size)
+    content = bytearray(harmed.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    harmed.write_bytes(content)
+    assert "is damaged" in pylog(broker, "verify", url, code=1)[1]
+    assert "is no archive" in pylog(broker, "list", tmp_path, code=1)[1]
+    assert "is neither a file nor an archive" in pylog(broker, "verify", tmp_path / "nowhere", code=1)[1]

@@ -8,7 +8,7 @@ import pytest
     [
         ("broker --config", "num.part", ["num.partitions="]),
         ("cluster start --config", "zookeeper.session", ["zookeeper.session.timeout.ms="]),
-        ("topic create t --config", "retention.", ["retention.bytes=", "retention.ms="]),
+        ("topic create t --config", "max.", ["max.compaction.lag.ms=", "max.message.bytes="]),
         ("topic alter t --delete-config", "retention.b", ["retention.bytes"]),
         ("config alter topic t --set", "log.preal", ["log.preallocate="]),
         ("config alter broker 1 --delete", "log.retention.m", ["log.retention.minutes", "log.retention.ms"]),
