@@ -29,6 +29,8 @@ ONE_EXECUTOR = "one executor"
 _VALUE_BYTES = 1_000
 
 
+#: librdkafka asks for more at once when its queue has been full; by itself a second later, so that a quick broker looks slow.
+_AT_ONCE: dict[str, object] = {"fetch.queue.backoff.ms": 1}
 #: Nobody reads old records meanwhile; somebody reads as many that the broker has itself.
 UNDISTURBED, BESIDE_LOCAL = "undisturbed", "beside the broker's own"
 _COLD, _WARM, _HOT = "cold", "warm", "hot"
@@ -195,7 +197,7 @@ def scan(bench: Bench, records: int, figure: str) -> Runs:
     broker = _cold_broker(bench, records)
 
     def once(topic: str) -> float:
-        took_s = consume(broker.bootstrap_servers, topic, records)
+        took_s = consume(broker.bootstrap_servers, topic, records, _AT_ONCE)
         return records * _VALUE_BYTES / _MIB / took_s if figure == "rate" else peak_rss_mib(broker.pid)
 
     sides = {"pylog": _COLD, BESIDE_LOCAL: _WARM} if figure == "rate" else {"pylog": _COLD}
@@ -204,7 +206,7 @@ def scan(bench: Bench, records: int, figure: str) -> Runs:
 
 def _scan_for_ever(servers: str, topic: str) -> None:
     """Read a topic again and again; a line says that records come."""
-    consumer = Consumer({"bootstrap.servers": servers, "group.id": "scan", "enable.partition.eof": True})
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": "scan", "enable.partition.eof": True, **_AT_ONCE})
     said = False
     until_s = time.monotonic() + _MOST_S
     while time.monotonic() < until_s:

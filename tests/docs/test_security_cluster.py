@@ -123,8 +123,13 @@ def test_alice_may_do_what_the_page_says_and_nothing_else(secured: Secured) -> N
     denied = secured.pylog("topic", "create", "other", as_="alice")
     assert denied.returncode != 0
     assert "ask for an ACL" in denied.stderr
-    logs = "".join(log.read_text() for log in secured.folder.glob("broker-*.log"))
-    (line,) = {line for line in logs.splitlines() if "pylog.broker.authorizer" in line and "other" in line}
+
+    def denials() -> set[str]:
+        logs = "".join(log.read_text() for log in secured.folder.glob("broker-*.log"))
+        return {line for line in logs.splitlines() if "pylog.broker.authorizer" in line and "other" in line}
+
+    # A broker's log is written by a thread of its own, behind the answer.
+    (line,) = until(denials, "the denial is in the log of a broker")
     assert "User:alice" in line
     assert secured.pylog("acl", "list", as_="alice").returncode != 0
     assert secured.pylog("user", "create", "bob", "--password-file", "alice.password", as_="alice").returncode != 0
