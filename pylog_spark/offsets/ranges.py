@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from pylog_spark.offsets import TopicPartition
@@ -34,6 +34,20 @@ def _topic_in_words(topic: str, ranges: list[OffsetRange], most: int) -> str:
     named = ", ".join(f"{part.partition.partition}: [{part.start}, {part.end})" for part in ranges[:most])
     more = f" and {len(ranges) - most} more" if len(ranges) > most else ""
     return f"{topic}, {sum(offset_range.size for offset_range in ranges)} offsets in {named}{more}"
+
+
+def parted(
+    ranges: Iterable[OffsetRange], end_of: Callable[[OffsetRange], int]
+) -> tuple[list[OffsetRange], list[OffsetRange]]:
+    """Part each range at an offset: give what lies before `end_of` it, and the rest; neither has empty ranges."""
+    before, behind = [], []
+    for part in ranges:
+        end = end_of(part)
+        if end > part.start:
+            before.append(part._replace(end=end))
+        if end < part.end:
+            behind.append(part._replace(start=max(part.start, end)))
+    return before, behind
 
 
 def plan(

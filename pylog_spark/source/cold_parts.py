@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from pylog_spark.client.errors import LogError, translated
 from pylog_spark.file_systems import is_url
 from pylog_spark.offsets import TopicPartition
-from pylog_spark.offsets.ranges import OffsetRange
+from pylog_spark.offsets.ranges import OffsetRange, parted
 from pylog_spark.results.configs import ConfigDescription
 from pylog_spark.results.decoding import all_decoded
 from pylog_spark.results.topics import TopicDescription
@@ -82,14 +82,7 @@ class ColdParts:
         except (LogError, ImportError) as error:
             self._give_up(str(error))
             return [], ranges
-        cold, hot = [], []
-        for part in ranges:
-            end = ends.get(part, part.start)
-            if end > part.start:
-                cold.append(part._replace(end=end))
-            if end < part.end:
-                hot.append(part._replace(start=max(part.start, end)))
-        return cold, hot
+        return parted(ranges, lambda part: ends.get(part, part.start))
 
     def segments(self, topic: str, partition: int) -> list[tuple[int, int]]:
         """Give of each archived segment the first offset and the bytes of its batches."""

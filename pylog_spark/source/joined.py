@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pylog_spark.offsets.limits import EARLIEST
-from pylog_spark.offsets.ranges import OffsetRange
+from pylog_spark.offsets.ranges import OffsetRange, parted
 
 if TYPE_CHECKING:
     from pylog_spark._native import Client
@@ -102,14 +102,11 @@ class JoinedLog:
         """
         ranges = list(ranges)
         held = self._look({(part.partition.topic, part.partition.partition) for part in ranges})
-        cold, hot = [], []
-        for part in ranges:
-            end = self._cold_end(part, held.get((part.partition.topic, part.partition.partition)), all_of_it)
-            if end > part.start:
-                cold.append(part._replace(end=end))
-            if end < part.end:
-                hot.append(part._replace(start=max(part.start, end)))
-        return cold, hot
+
+        def cold_end(part: OffsetRange) -> int:
+            return self._cold_end(part, held.get((part.partition.topic, part.partition.partition)), all_of_it)
+
+        return parted(ranges, cold_end)
 
     def segments(self, topic: str, partition: int) -> list[tuple[int, int]]:
         """Give of each archived segment the first offset and the bytes of its batches."""
