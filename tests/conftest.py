@@ -96,6 +96,14 @@ def spark() -> Any:
     return session
 
 
+@pytest.fixture
+def pushdown(spark: Any) -> Iterator[None]:
+    """Spark's own setting, without which it refuses a reader that takes conditions."""
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+    yield
+    spark.conf.unset("spark.sql.python.filterPushdown.enabled")
+
+
 def pytest_sessionfinish() -> None:
     """Stop Spark in peace, if there is any."""
     if (sql := sys.modules.get("pyspark.sql")) is not None and (

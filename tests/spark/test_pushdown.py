@@ -3,9 +3,8 @@
 import functools
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -23,14 +22,6 @@ KEYS = [b"", b"\x00", b"a", b"aa", b"ab", b"b", b"\x7f", b"\x80", b"\xff\xff", N
 COLUMNS = ("topic", "partition", "offset", "timestamp", "key")
 CONDITIONS = rounds("PYLOG_PUSHDOWN_CONDITIONS", 12, 40)
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-
-
-@pytest.fixture
-def pushdown(spark: Any) -> Iterator[None]:
-    """Spark's own setting, without which it refuses a reader that takes conditions."""
-    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
-    yield
-    spark.conf.unset("spark.sql.python.filterPushdown.enabled")
 
 
 @pytest.fixture

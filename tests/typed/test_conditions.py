@@ -4,7 +4,7 @@ import functools
 import json
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -45,14 +45,6 @@ _VALUES: dict[str, tuple[list[Any], list[str]]] = {
     "_corrupt_record": ([], ["'{'", "'x'"]),
     "tags": ([[1], [], None], []),
 }
-
-
-@pytest.fixture
-def pushdown(spark: Any) -> Iterator[None]:
-    """Spark's own setting, without which it refuses a reader that takes conditions."""
-    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
-    yield
-    spark.conf.unset("spark.sql.python.filterPushdown.enabled")
 
 
 @pytest.fixture
