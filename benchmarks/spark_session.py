@@ -11,7 +11,7 @@ from tests.peers.jars import jars
 
 _ROOT = Path(__file__).parent.parent
 _END_DEADLINE_S = 60
-#: Where sessions run that are not told otherwise.
+#: Where sessions run when no master is named.
 LOCAL = "local[2]"
 
 

@@ -141,7 +141,7 @@ def test_an_export_that_was_cut_anywhere_goes_on_to_the_same_file(
         exported(source, name, again, resume=True)
         assert not part.exists()
         found = verify_lines(str(again))
-        # Frames may be cut elsewhere: the records are the same.
+        # Frames may end at other records: the records are the same.
         assert [each.records for each in found[1].totals] == [each.records for each in read[1].totals]
         assert records_of(again) == records_of(path)
 

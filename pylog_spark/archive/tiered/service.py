@@ -84,7 +84,7 @@ def _give_back_what_is_freed() -> None:
     """Let the system have large buffers back as soon as they are freed, with glibc.
 
     By itself glibc takes buffers of up to 32 MiB from heaps of its own, one for each thread, once it has seen some: a broker that reads its archive then
-    stays at 150 MiB and more. With this bound it stays at 70, and is as quick; a bound of 256 KiB makes it a third slower. Other C libraries do not need it.
+    stays at 150 MiB and more. With this bound it stayed below 100 and was as quick; a bound of 256 KiB made it a third slower. Other C libraries do not need it.
     """
     with suppress(OSError, AttributeError):
         libc = ctypes.CDLL(None)
