@@ -164,6 +164,34 @@ def committed(servers: str, topic: str, partitions: int, ends_at: Sequence[int])
     return found
 
 
+def rows(servers: str, topic: str, partitions: int) -> list[list[bytes]]:
+    """The values that a consumer of committed records sees, by partition, in order."""
+    return [[value for _, value in part] for part in committed(servers, topic, partitions, [])]
+
+
+def until_equal(source: str, copies_at: str, topic: str, partitions: int) -> list[list[bytes]]:
+    """Wait until the copy has what the source has, and as often; gives that."""
+    wanted = rows(source, topic, partitions)
+    count = sum(map(len, wanted))
+
+    def lag() -> int:
+        said = lags(source, copies_at, topic)
+        return sum(each["lag"] for each in said) if len(said) == partitions else -1
+
+    # The end of a source's last transaction is a marker, which is copied by passing it.
+    until(lambda: lag() == 0, lambda: f"{topic} is copied: {count} records, lag {lag()}", 60)
+    assert rows(copies_at, topic, partitions) == wanted
+    return wanted
+
+
+def lags(source: str, copies_at: str, topic: str) -> list[dict[str, int]]:
+    """What ``pylog mirror lag`` says."""
+    command = [*COMMAND, "lag", "--from", source, "--to", copies_at, "--topics", topic, "--json"]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=True)
+    found: list[dict[str, int]] = json.loads(done.stdout)
+    return found
+
+
 def write(servers: str, topic: str, values: Iterable[str], **settings: object) -> None:
     """Write records over all partitions, acknowledged."""
     producer = Producer({"bootstrap.servers": servers, "linger.ms": 5, **_dotted(settings)})

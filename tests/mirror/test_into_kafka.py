@@ -4,9 +4,7 @@ The source is a pylog or another Apache Kafka.
 """
 
 import itertools
-import json
 import random
-import subprocess
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -15,12 +13,12 @@ from confluent_kafka import Consumer, TopicPartition
 from pylog_spark.client import Admin
 from tests.harness.runs import rounds
 from tests.harness.waiting import until
-from tests.mirror.support import COMMAND, MirrorProcess, committed, ends, environment, write, write_in_transactions
+from tests.mirror.support import MirrorProcess, committed, ends, rows, until_equal, write, write_in_transactions
 
 pytestmark = [pytest.mark.peers, pytest.mark.slow]
 
 KILLS = rounds("PYLOG_MIRROR_KILLS", 4, 20)
-Rows = list[list[bytes]]
+TOGETHER = rounds("PYLOG_MIRRORS_ROUNDS", 2, 20)
 _NUMBERS = itertools.count()
 
 
@@ -49,34 +47,6 @@ def into_kafka(source: str, copies_at: str) -> Iterator[Callable[..., MirrorProc
     yield start
     for process in running:
         process.__exit__(None, None, None)
-
-
-def rows(servers: str, topic: str, partitions: int) -> Rows:
-    """The values that a consumer of committed records sees, by partition, in order."""
-    return [[value for _, value in part] for part in committed(servers, topic, partitions, [])]
-
-
-def until_equal(source: str, copies_at: str, topic: str, partitions: int) -> Rows:
-    """Wait until the copy has what the source has, and as often; gives that."""
-    wanted = rows(source, topic, partitions)
-    count = sum(map(len, wanted))
-
-    def lag() -> int:
-        said = lags(source, copies_at, topic)
-        return sum(each["lag"] for each in said) if len(said) == partitions else -1
-
-    # The end of a source's last transaction is a marker, which is copied by passing it.
-    until(lambda: lag() == 0, lambda: f"{topic} is copied: {count} records, lag {lag()}", 60)
-    assert rows(copies_at, topic, partitions) == wanted
-    return wanted
-
-
-def lags(source: str, copies_at: str, topic: str) -> list[dict[str, int]]:
-    """What ``pylog mirror lag`` says."""
-    command = [*COMMAND, "lag", "--from", source, "--to", copies_at, "--topics", topic, "--json"]
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=True)
-    found: list[dict[str, int]] = json.loads(done.stdout)
-    return found
 
 
 def test_that_each_committed_record_is_there_once_with_its_key_time_and_headers(
@@ -125,6 +95,20 @@ def test_that_kills_of_the_mirror_neither_lose_nor_double_a_record(
         until(lambda least=least: sum(ends(copies_at, name, 4)) >= least, "some is copied", 60)
         process.kill()
         process.start()
+    until_equal(source, copies_at, name, 4)
+
+
+def test_that_two_mirrors_at_once_neither_lose_nor_double_a_record_and_one_goes_on_alone(
+    source: str, copies_at: str, admin: Admin, into_kafka: Callable[..., MirrorProcess], name: str
+) -> None:
+    admin.create_topic(name, 4, config={"retention.ms": "-1"})
+    mirrors = [into_kafka("--topics", name) for _ in range(2)]
+    for turn in range(TOGETHER):
+        write(source, name, (f"{turn}-{number}" for number in range(5_000)))
+        write_in_transactions(source, name, f"{name}-{turn}", 2)
+    until_equal(source, copies_at, name, 4)
+    mirrors[0].kill()
+    write(source, name, (f"alone-{number}" for number in range(5_000)))
     until_equal(source, copies_at, name, 4)
 
 

@@ -5,80 +5,23 @@
 
 import hashlib
 import random
-import threading
 import time
 from pathlib import Path
 
 import pytest
-from confluent_kafka import KafkaException, Producer
 
 from pylog_spark.client import Admin
 from pylog_spark.testing import LocalBroker
 from tests.harness.runs import rounds, seed
 from tests.harness.waiting import until
+from tests.mirror.load import Load
 from tests.mirror.support import MirrorProcess, committed, ends, raw_batches, until_copied
 
 ROUNDS = rounds("PYLOG_MIRROR_ROUNDS", 2, 20)
 SEED = seed("PYLOG_MIRROR_SEED")
 TOPIC, PARTITIONS = "killed", 3
-_PATIENCE_MS = 120_000
 # Small, so that kills fall on rolls and on recovery of several segments, too.
 _SETTINGS = {"log_segment_bytes": 500_000, "log_index_interval_bytes": 1_000}
-
-
-class Load:
-    """Idempotent records and transactions, some of them aborted, through every kill, until it is ended."""
-
-    def __init__(self, servers: str) -> None:
-        self._servers = servers
-        self._ending = threading.Event()
-        self._threads = [threading.Thread(target=work) for work in (self._records, self._transactions)]
-        self.transactions = 0
-        self.failed: list[str] = []
-
-    def __enter__(self) -> "Load":
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self._ending.set()
-        for thread in self._threads:
-            thread.join()
-
-    def _producer(self, **more: object) -> Producer:
-        return Producer({"bootstrap.servers": self._servers, "enable.idempotence": True, "linger.ms": 2,
-                         "message.timeout.ms": _PATIENCE_MS, "reconnect.backoff.max.ms": 200, **more})  # fmt: skip
-
-    def _records(self) -> None:
-        producer, number = self._producer(**{"compression.type": "lz4"}), 0
-        while not self._ending.is_set():
-            for _ in range(50):
-                producer.produce(TOPIC, f"record-{number}-{'x' * 50}", key=str(number % 11))
-                number += 1
-            producer.flush(120)
-        if producer.flush(120):
-            self.failed.append("records were not acknowledged")
-
-    def _transactions(self) -> None:
-        settings = {"transactional.id": "killed", "message.timeout.ms": 50_000, "transaction.timeout.ms": 60_000}
-        while not self._ending.is_set():
-            producer = self._producer(**settings)
-            try:
-                producer.init_transactions(60)
-                while not self._ending.is_set():
-                    producer.begin_transaction()
-                    for each in range(10):
-                        producer.produce(TOPIC, f"transaction-{self.transactions}-{each}", key=str(each))
-                    if self.transactions % 3:
-                        producer.commit_transaction(60)
-                    else:
-                        producer.flush(60)
-                        producer.abort_transaction(60)
-                    self.transactions += 1
-            except KafkaException:
-                # A kill: the next producer of that name ends what this one left.
-                continue
 
 
 @pytest.mark.timeout(180 + 30 * ROUNDS)
@@ -93,7 +36,7 @@ def test_that_kills_of_source_target_and_mirror_leave_the_same_bytes_at_the_same
             admin.create_topic(TOPIC, PARTITIONS)
         with (
             MirrorProcess(source.bootstrap_servers, target.bootstrap_servers) as mirror,
-            Load(source.bootstrap_servers) as load,
+            Load(source.bootstrap_servers, TOPIC) as load,
         ):
             for number in range(ROUNDS):
                 _moves_on(target, load)
