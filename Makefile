@@ -18,7 +18,7 @@ MANIFEST := --manifest-path broker_native/Cargo.toml --locked
 RUST_SOURCES := $(shell find broker_native -path '*/src/*.rs' -not -path '*/target/*' 2>/dev/null) $(wildcard broker_native/Cargo.* broker_native/*/Cargo.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help preflight preflight-test develop demo test test-long test-rust test-rust-aside test-python test-seconds test-cluster check check-python check-rust format bench wheel crash crash-transactions back-to-back crash-sink cluster-chaos five-brokers archive-chaos powercut simulate fuzz attack librdkafka parity clean
+.PHONY: help preflight preflight-test develop demo test test-long test-rust test-rust-aside test-python test-seconds test-cluster check check-python check-rust format docs bench wheel crash crash-transactions back-to-back crash-sink cluster-chaos five-brokers archive-chaos powercut simulate fuzz attack librdkafka parity clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -40,8 +40,8 @@ $(VENV)/.build-tools: requirements-dev.txt | $(VENV)/bin/python
 	@grep '^maturin==' requirements-dev.txt | $(PIP_INSTALL) -r /dev/stdin
 	@touch $@
 
-$(VENV)/.dependencies: requirements-dev.txt examples/flights/requirements.txt $(VENV)/.build-tools
-	@$(PIP_INSTALL) -r requirements-dev.txt
+$(VENV)/.dependencies: requirements-dev.txt requirements-docs.txt examples/flights/requirements.txt $(VENV)/.build-tools
+	@$(PIP_INSTALL) -r requirements-dev.txt -r requirements-docs.txt
 	@$(PIP_INSTALL) --no-deps -r examples/flights/requirements.txt
 	@touch $@
 
@@ -51,7 +51,7 @@ $(VENV)/.compiled-$(PROFILE): $(RUST_SOURCES) pyproject.toml $(VENV)/.build-tool
 	@touch $@
 
 # Packages are fetched while Rust compiles; neither needs the other.
-$(VENV)/.native-$(PROFILE): $(RUST_SOURCES) pyproject.toml requirements-dev.txt examples/flights/requirements.txt | $(VENV)/bin/python
+$(VENV)/.native-$(PROFILE): $(RUST_SOURCES) pyproject.toml requirements-dev.txt requirements-docs.txt examples/flights/requirements.txt | $(VENV)/bin/python
 	@rm -f $(VENV)/.native-*
 	@.ci/stage "Compiling the native half, installing Spark (4 minutes)" $(MAKE) --jobs 2 $(VENV)/.compiled-$(PROFILE) $(VENV)/.dependencies
 	@.ci/stage "Installing pylog into $(VENV)" env PIP_QUIET=1 $(BIN)/maturin develop --quiet --locked --profile $(PROFILE)
@@ -115,6 +115,11 @@ format: develop ## Format Python and Rust, sort imports
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
 	$(CARGO) fmt --manifest-path broker_native/Cargo.toml --all
+
+# The theme's notice is about a later mkdocs than the one that is pinned.
+docs: export NO_MKDOCS_2_WARNING = 1
+docs: preflight $(VENV)/.dependencies ## The documentation as a site in site/, without network; a link that leads nowhere is an error
+	$(BIN)/python -m mkdocs build --strict --quiet
 
 test-cluster: preflight-test develop $(VENV)/.spark-home/classes.jsa ## The tests of other clients, of the Python client, of Spark, and the sink under kill -9, against three brokers with replicas
 	PYLOG_TEST_CLUSTER=1 PYLOG_SINK_ROUNDS=$${PYLOG_SINK_ROUNDS:-1} $(PYTEST) -m cluster $(PYTEST_ARGS)

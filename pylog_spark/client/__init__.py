@@ -3,6 +3,8 @@
 All of them speak Kafka's protocol, so they work with Apache Kafka too. Settings have Kafka's names. Results are frozen
 dataclasses, with Kafka's names where Kafka has some.
 
+Examples
+--------
 >>> from pylog_spark.client import Consumer, Producer
 >>> with Producer("127.0.0.1:9092", "events") as producer:  # doctest: +SKIP
 ...     producer.send(b"hello", key=b"k")

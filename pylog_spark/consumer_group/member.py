@@ -70,10 +70,6 @@ class Rebalance:
 class ConsumerGroup:
     """One member of a consumer group: iterate over it, or `poll`. Not thread-safe; must not be used after a fork.
 
-    >>> with ConsumerGroup("zk1:2181/logs", "billing", ["orders"]) as group:  # doctest: +SKIP
-    ...     for record in group:
-    ...         handle(record)
-
     Parameters
     ----------
     zookeeper : str
@@ -107,6 +103,12 @@ class ConsumerGroup:
     ------
     LogError
         When ZooKeeper or the brokers cannot be reached, a topic does not exist, or kazoo is not installed.
+
+    Examples
+    --------
+    >>> with ConsumerGroup("zk1:2181/logs", "billing", ["orders"]) as group:  # doctest: +SKIP
+    ...     for record in group:
+    ...         handle(record)
     """
 
     def __init__(

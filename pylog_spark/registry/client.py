@@ -4,6 +4,8 @@ It asks one URL after the other, and all of them again when none could answer, f
 id never change and are kept, up to `KEPT_MAX` of them. Nothing is connected before the first question; thread-safe; it may be pickled, which the
 schemas that it keeps are not.
 
+Examples
+--------
 >>> client = RegistryClient("http://127.0.0.1:8081")
 >>> client.schema_by_id(7).text  # doctest: +SKIP
 '"string"'

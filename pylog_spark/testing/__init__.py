@@ -1,11 +1,13 @@
 """Brokers for tests, shipped so that users can test against a real one. Nothing here is imported by the rest of pylog.
 
+`LocalCluster` runs several brokers and a ZooKeeper. With pytest the fixtures of `pylog_spark.testing.plugin` are there: ``pylog_broker``,
+``pylog_topic``, ``pylog_cluster`` and ``pylog_spark_session``.
+
+Examples
+--------
 >>> from pylog_spark.testing import LocalBroker
 >>> with LocalBroker("/tmp/data", num_partitions=4) as broker:  # doctest: +SKIP
 ...     print(broker.bootstrap_servers)
-
-`LocalCluster` runs several brokers and a ZooKeeper. With pytest the fixtures of `pylog_spark.testing.plugin` are there: ``pylog_broker``,
-``pylog_topic``, ``pylog_cluster`` and ``pylog_spark_session``.
 """
 
 from pylog_spark.testing.local_broker import LocalBroker, LocalBrokerError

@@ -1,5 +1,7 @@
 """Several real brokers with a ZooKeeper of their own or a shared one, as child processes on this machine, for tests and first steps.
 
+Examples
+--------
 >>> from pylog_spark.testing import LocalCluster
 >>> with LocalCluster("/tmp/cluster", brokers=3) as cluster:  # doctest: +SKIP
 ...     cluster.brokers[0].kill()
@@ -56,10 +58,6 @@ Found = TypeVar("Found")
 class LocalCluster:
     """Brokers 1, 2, 3... and a ZooKeeper on 127.0.0.1. Starts with `start` or ``with``.
 
-    >>> with ZooKeeper("/tmp/zookeeper") as shared:  # doctest: +SKIP
-    ...     first = LocalCluster("/tmp/first", zookeeper=shared, chroot="/first")
-    ...     second = LocalCluster("/tmp/second", zookeeper=shared, chroot="/second")
-
     Parameters
     ----------
     dir : path
@@ -97,6 +95,12 @@ class LocalCluster:
         The cluster's own ZooKeeper, or the given one; it can be killed and paused, too.
     zookeeper_connect : str
         The setting ``zookeeper.connect`` of a further broker, or the argument of a `pylog_spark.consumer_group.ConsumerGroup`.
+
+    Examples
+    --------
+    >>> with ZooKeeper("/tmp/zookeeper") as shared:  # doctest: +SKIP
+    ...     first = LocalCluster("/tmp/first", zookeeper=shared, chroot="/first")
+    ...     second = LocalCluster("/tmp/second", zookeeper=shared, chroot="/second")
     """
 
     def __init__(

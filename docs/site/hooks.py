@@ -1,0 +1,145 @@
+"""What mkdocs does not do by itself (`mkdocs.yml` names this file): pages from files outside of `docs/`, and links to them.
+
+    README.md and other pages of the repository -> a page each (`PAGES`)
+    what the public modules export (`REFERENCE`) -> a page for each module, filled from the docstrings by mkdocstrings
+    any other file that a page links to -> a page that shows it; a link to a folder that has no page becomes its text
+
+Nothing is fetched and nothing is written outside of the site's folder. Not thread-safe; mkdocs calls it from one thread.
+"""
+
+import ast
+import posixpath
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).parents[2]
+#: Pages outside of `docs/`, and where they are in the site.
+PAGES = {
+    "README.md": "index.md",
+    "CHANGELOG.md": "project/CHANGELOG.md",
+    "SECURITY.md": "project/SECURITY.md",
+    "ARCHITECTURE.md": "project/ARCHITECTURE.md",
+    "CONTRIBUTING.md": "project/CONTRIBUTING.md",
+    "examples/README.md": "examples/README.md",
+    "examples/flights/README.md": "examples/flights/README.md",
+}
+#: The public modules, and their public names where they have no ``__all__``.
+REFERENCE: dict[str, tuple[str, ...]] = {
+    "pylog_spark": (),
+    "pylog_spark.audit": (),
+    "pylog_spark.client": (),
+    "pylog_spark.consumer_group": (),
+    "pylog_spark.datasource": ("PylogDataSource",),
+    "pylog_spark.errors": ("PylogError",),
+    "pylog_spark.lakehouse": (),
+    "pylog_spark.registry.client": ("RegistryClient", "RegistryError"),
+    "pylog_spark.testing": (),
+    "pylog_spark.testing.plugin": ("pylog_broker", "pylog_topic", "pylog_cluster", "pylog_spark_session"),
+}
+#: A larger file that a page links to is offered as it is, not shown.
+SHOWN_BYTES_MAX = 100_000
+_SHOWN = {".conf": "ini", ".example": "ini", ".java": "java", ".py": "python", ".xml": "xml", ".yml": "yaml"}
+_LINK = re.compile(r"(?<!\\)(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^)\s]+)\)")
+_FENCE = re.compile(r"^( *)(```+|~~~+).*?^\1\2[`~]*\s*?$", re.MULTILINE | re.DOTALL)
+
+
+def exported(module: str) -> tuple[str, ...]:
+    """Give the public names of `module`, without importing it."""
+    if REFERENCE[module]:
+        return REFERENCE[module]
+    file = ROOT.joinpath(*module.split("."), "__init__.py")
+    for statement in ast.parse(file.read_text()).body:
+        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__all__":
+            return tuple(name for name in ast.literal_eval(statement.value) if not name.startswith("_"))
+    raise ValueError(f"{module} has no __all__: name what is public in docs/site/hooks.py.")
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages that are not in `docs/`."""
+    for name, place in PAGES.items():
+        files.append(File.generated(config, place, content=(ROOT / name).read_text()))
+    for module in REFERENCE:
+        files.append(File.generated(config, f"reference/{module}.md", content=reference(module)))
+    sources = {name: place for place, name in PAGES.items()}
+    for page in list(files.documentation_pages()):
+        origin = sources.get(page.src_uri, f"docs/{page.src_uri}")
+        for target in outside(origin, page.content_string):
+            if files.get_file_from_path(shown_at(target)) is None:
+                files.append(shown(target, config))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Lead the links of a page to where their targets are in the site."""
+    origins = {place: name for name, place in PAGES.items()}
+    place = page.file.src_uri
+    if place.startswith(("reference/", "source/")):
+        return markdown
+    origin = origins.get(place, f"docs/{place}")
+
+    def rewritten(link: re.Match[str]) -> str:
+        bang, text, target = link.groups()
+        path, hash_, anchor = target.partition("#")
+        if "://" in target or not path:
+            return link[0]
+        name = posixpath.normpath(posixpath.join(posixpath.dirname(origin), path))
+        file = ROOT / name
+        if file.is_dir():
+            if f"{name}/README.md" not in PAGES:
+                return text
+            name = f"{name}/README.md"
+        there = name.removeprefix("docs/") if name.startswith("docs/") else PAGES.get(name, shown_at(name))
+        return f"{bang}[{text}]({posixpath.relpath(there, posixpath.dirname(place) or '.')}{hash_}{anchor})"
+
+    return outside_of_fences(markdown, lambda text: _LINK.sub(rewritten, text))
+
+
+def outside_of_fences(markdown: str, change: Callable[[str], str]) -> str:
+    """Apply `change` to what is not code of its own lines."""
+    done, parts = 0, []
+    for fence in _FENCE.finditer(markdown):
+        parts += [change(markdown[done : fence.start()]), fence[0]]
+        done = fence.end()
+    return "".join([*parts, change(markdown[done:])])
+
+
+def outside(origin: str, markdown: str) -> Iterator[str]:
+    """Give the files of the repository, without pages and what is in `docs/`, to which the page `origin` links."""
+    for _, _, target in _LINK.findall(_FENCE.sub("", markdown)):
+        path = target.partition("#")[0]
+        if path and "://" not in target:
+            name = posixpath.normpath(posixpath.join(posixpath.dirname(origin), path))
+            if not name.startswith("docs/") and name not in PAGES and (ROOT / name).is_file():
+                yield name
+
+
+def shown_at(name: str) -> str:
+    """Give the place in the site of a file of the repository that is no page."""
+    file = ROOT / name
+    is_shown = file.suffix in _SHOWN and file.stat().st_size <= SHOWN_BYTES_MAX
+    return f"source/{name}.md" if is_shown else f"source/{name}"
+
+
+def shown(name: str, config: MkDocsConfig) -> File:
+    """Give the page that shows a file, or the file itself."""
+    place, file = shown_at(name), ROOT / name
+    if not place.endswith(".md"):
+        return File.generated(config, place, abs_src_path=str(file))
+    fence = "`" * 8
+    code = f"# {name}\n\n{fence}{_SHOWN[file.suffix]}\n{file.read_text()}{fence}\n"
+    return File.generated(config, place, content=code)
+
+
+def reference(module: str) -> str:
+    """Give the page of a public module: its own text, then each name that it exports."""
+    names = exported(module)
+    options = ["    options:", "      heading_level: 1", "      show_root_full_path: true", "      members: false"]
+    parts = [f"::: {module}", *options]
+    for name in names:
+        parts += ["", f"::: {module}.{name}"]
+    return "\n".join(parts) + "\n"

@@ -1,0 +1,168 @@
+"""The documentation as a site, built as by ``make docs``: without a warning, without network, and with every link leading somewhere.
+
+It is built once, by mkdocs in a process of its own that may not connect to anything; every test looks at what came of it. Some 5 s.
+"""
+
+import ast
+import re
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from functools import cache
+from html.parser import HTMLParser
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from urllib.parse import unquote
+
+import pytest
+from markdown_it import MarkdownIt
+
+from tests.docs.test_snippets import ROOT
+
+pytestmark = pytest.mark.slow
+#: Runs mkdocs; whatever looks for another host ends the build with an error.
+_WITHOUT_NETWORK = """
+import runpy, sys
+
+def refuse(event, arguments):
+    if event in ("socket.connect", "socket.getaddrinfo"):
+        raise OSError(f"The site is built without network, but {event} was called with {arguments[1:]}.")
+
+sys.addaudithook(refuse)
+runpy.run_module("mkdocs", run_name="__main__", alter_sys=True)
+"""
+#: Elements that a browser fetches by itself, and where they say from where.
+_FETCHED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}
+#: What a page has as often in the site as in the file that GitHub shows.
+_ALIKE = ("h1", "h2", "h3", "li", "table", "tr", "td", "pre", "code", "strong", "img")
+
+
+@dataclass
+class Page(HTMLParser):
+    """A page of the site: what is named in it, where it leads, what it has fetched, and how often its text has each element."""
+
+    file: Path
+    names: set[str] = field(default_factory=set)
+    links: list[str] = field(default_factory=list)
+    fetched: list[str] = field(default_factory=list)
+    elements: dict[str, int] = field(default_factory=dict)
+    in_text: bool = False
+
+    def __post_init__(self) -> None:
+        super().__init__()
+        self.feed(self.file.read_text())
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        given = dict(attributes)
+        self.names |= {name for name in (given.get("id"), given.get("name")) if name}
+        self.in_text |= tag == "article"
+        if self.in_text:
+            self.elements[tag] = self.elements.get(tag, 0) + 1
+        if tag == "a" and given.get("href"):
+            self.links.append(given["href"] or "")
+        if tag in _FETCHED and given.get(_FETCHED[tag]) and given.get("rel") not in ("canonical", "next", "prev"):
+            self.fetched.append(given[_FETCHED[tag]] or "")
+
+    def handle_endtag(self, tag: str) -> None:
+        self.in_text &= tag != "article"
+
+
+@cache
+def hooks() -> ModuleType:
+    """What the site is made of besides `docs/`."""
+    spec = spec_from_file_location("site_hooks", ROOT / "docs" / "site" / "hooks.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site's folder."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-c", _WITHOUT_NETWORK, "build", "--strict", "--site-dir", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=200, check=False)
+    assert done.returncode == 0, done.stderr
+    assert not re.search("WARNING|ERROR", done.stderr), done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pages(site: Path) -> dict[Path, Page]:
+    """Every page of the site."""
+    return {file: Page(file) for file in sorted(site.rglob("*.html"))}
+
+
+def test_every_link_and_every_anchor_of_the_site_leads_somewhere(site: Path, pages: dict[Path, Page]) -> None:
+    missing, followed = [], 0
+    for file, page in pages.items():
+        if file.name == "404.html":  # its links begin at the root of whatever server shows it
+            continue
+        for link in page.links:
+            path, _, anchor = link.partition("#")
+            if re.match(r"[a-z]+:", link):
+                continue
+            target = (file.parent / unquote(path)).resolve() if path else file
+            target = target / "index.html" if target.is_dir() else target
+            named = pages[target].names if target in pages else set()
+            followed += 1
+            if not target.is_file() or (anchor and unquote(anchor) not in named):
+                missing.append(f"{file.relative_to(site)}: {link}")
+    assert sorted(set(missing)) == []
+    assert followed > 1000
+
+
+def test_no_page_has_anything_fetched_from_another_host(site: Path, pages: dict[Path, Page]) -> None:
+    foreign = {source for page in pages.values() for source in page.fetched if re.match(r"([a-z]+:)?//", source)}
+    assert foreign == set()
+    assert sum(len(page.fetched) for page in pages.values()) > len(pages), "or nothing was looked at"
+    for file in site.rglob("*.css"):
+        assert not re.search(r"(@import|url\()\s*[\"']?(https?:)?//", file.read_text()), file.name
+    # The theme's script fetches its drawing program from another host where a page has a drawing of this kind.
+    assert [file.name for file in pages if 'class="mermaid"' in file.read_text()] == []
+
+
+def test_a_page_of_the_site_has_the_headings_lists_tables_and_code_that_github_shows(
+    site: Path, pages: dict[Path, Page], tmp_path: Path
+) -> None:
+    sources = {ROOT / name: place for name, place in hooks().PAGES.items()}
+    sources |= {file: file.name for file in (ROOT / "docs").glob("*.md")}
+    as_github = MarkdownIt("commonmark").enable("table")
+    for source, place in sources.items():
+        rendered = tmp_path / "rendered.html"
+        rendered.write_text(f"<article>{as_github.render(source.read_text())}</article>")
+        expected = Page(rendered).elements
+        found = pages[site / re.sub(r"README\.md$", "index.html", place).replace(".md", ".html")].elements
+        counted = {tag: (expected.get(tag, 0), found.get(tag, 0)) for tag in _ALIKE}
+        assert {tag: both for tag, both in counted.items() if both[0] != both[1]} == {}, source.name
+
+
+def test_every_public_name_has_its_entry_in_the_reference(site: Path, pages: dict[Path, Page]) -> None:
+    import pylog_spark.client
+
+    assert hooks().exported("pylog_spark.client") == tuple(pylog_spark.client.__all__)
+    missing = []
+    for module in hooks().REFERENCE:
+        entries = pages[site / "reference" / f"{module}.html"].names
+        missing += [f"{module}.{name}" for name in hooks().exported(module) if f"{module}.{name}" not in entries]
+    assert missing == []
+
+
+def test_every_package_that_says_what_is_public_is_in_the_reference() -> None:
+    public = set()
+    for file in (ROOT / "pylog_spark").rglob("__init__.py"):
+        assigned = [node for node in ast.parse(file.read_text()).body if isinstance(node, ast.Assign)]
+        if any(ast.unparse(node.targets[0]) == "__all__" for node in assigned):
+            public.add(".".join(file.parent.relative_to(ROOT).parts))
+    inside = {"pylog_spark.offsets", "pylog_spark.options"}  # what the data source is made of
+    assert public - inside - set(hooks().REFERENCE) == set()
+
+
+def test_an_example_of_a_docstring_is_shown_as_code(site: Path) -> None:
+    for file in sorted((site / "reference").glob("*.html")):
+        text = file.read_text()
+        assert "doctest: +SKIP" not in text, file.name
+        assert "<blockquote>" not in text, file.name
