@@ -12,7 +12,7 @@ from pylog_spark.columns import HEADERS_DDL, READ_COLUMNS
 from pylog_spark.errors import PylogError, native
 
 if TYPE_CHECKING:
-    from pyspark.sql.types import StructField, StructType
+    from pylog_spark.typed.types import StructField, StructType
 
 #: Columns of a write with the types that each may have. Other columns are not written, as by Spark's Kafka connector.
 WRITE_COLUMNS: dict[str, tuple[str, ...]] = {

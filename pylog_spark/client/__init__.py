@@ -17,6 +17,7 @@ from pylog_spark.client.consumer import Consumer, Record
 from pylog_spark.client.errors import LogError
 from pylog_spark.client.producer import Producer
 from pylog_spark.client.ranges import read_directory, read_range
+from pylog_spark.client.typed import FormatOptions
 from pylog_spark.results.configs import ConfigDescription, ConfigEntry, ConfigSynonym
 from pylog_spark.results.groups import GroupDescription, GroupListing, MemberDescription, SharePartitionOffsetInfo
 from pylog_spark.results.replicas import FeatureLevel, PartitionReassignment
@@ -68,6 +69,7 @@ __all__ = [
     "FeatureLevel",
     "FenceProducerResult",
     "FlushResult",
+    "FormatOptions",
     "GroupDescription",
     "GroupListing",
     "LogError",

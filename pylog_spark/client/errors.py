@@ -12,8 +12,8 @@ class LogError(Exception):
     Attributes
     ----------
     kind : str
-        Kafka's name of an error (``UNKNOWN_TOPIC_OR_PARTITION``...), a kind of `pylog_spark._native.NativeError`, or
-        ``MISMATCHED_BUILDS``: the native module is of another build than this package.
+        Kafka's name of an error (``UNKNOWN_TOPIC_OR_PARTITION``...), a kind of `pylog_spark._native.NativeError`, ``MISMATCHED_BUILDS``:
+        the native module is of another build than this package, or of formats and schemas a condition of `pylog_spark.errors`.
     sentence : str
         What happened, where, and what to do.
     """

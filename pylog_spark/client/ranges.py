@@ -14,16 +14,24 @@ from typing import TYPE_CHECKING
 from pylog_spark.client.admin import Admin
 from pylog_spark.client.errors import LogError, translated
 from pylog_spark.client.places import Place, Places
-from pylog_spark.columns import READ_COLUMNS, arrow_schema, read_batches
+from pylog_spark.client.typed import Columns, FormatOptions, read_columns
+from pylog_spark.columns import read_batches
 from pylog_spark.results.decoding import all_decoded
 from pylog_spark.results.topics import PartitionOffset, TopicDescription
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from typing_extensions import Unpack
 
-    from pylog_spark._native import LogDirectory
+    from pylog_spark._native import LogDirectory, RangeReader, TypedRead
 
 _log = logging.getLogger("pylog_spark")
+
+#: The native kind of records that begin with the id of a schema which is to be looked up.
+UNKNOWN_WRITERS = "UNKNOWN_WRITERS"
+
+#: (topic, partition, first offset, end, the topic's id).
+Span = tuple[str, int, int, int, str]
 
 
 def read_range(
@@ -36,6 +44,7 @@ def read_range(
     columns: Sequence[str] | None = None,
     local_reads: bool = False,
     config: Mapping[str, str] | None = None,
+    **formats: Unpack[FormatOptions],
 ) -> pa.RecordBatchReader:
     """Read the records of a topic that lie between two places.
 
@@ -54,11 +63,14 @@ def read_range(
         The partitions to read; all when not given.
     columns : sequence of str, optional
         Of ``key``, ``value``, ``topic``, ``partition``, ``offset``, ``timestamp``, ``timestampType`` and ``headers``, in the order
-        wanted; all when not given. Only those are built.
+        wanted; all when not given. Only those are built. With formats: of the columns that these give.
     local_reads : bool
         Whether records may come from the broker's own files, on its machine; as the option ``localReads`` of the data source.
     config : mapping of str to str, optional
         Settings of the client by Kafka's names, such as ``isolation.level``.
+    **formats
+        How keys and values become typed columns, such as ``value_format="json"``: see `pylog_spark.client.FormatOptions`. Without any they are
+        bytes.
 
     Returns
     -------
@@ -69,7 +81,8 @@ def read_range(
     ------
     LogError
         When no broker can be reached, the topic or a partition does not exist, the log does not hold an offset, the start lies behind the
-        end, or a column is unknown. While batches are read, when records are gone meanwhile or brokers are.
+        end, or a column is unknown, or a format or schema cannot be used. While batches are read, when records are gone meanwhile or brokers
+        are, or with ``mode="FAILFAST"`` do not parse.
 
     Examples
     --------
@@ -78,12 +91,12 @@ def read_range(
     """
     import pyarrow as pa
 
-    schema = _schema(columns)
+    wanted = read_columns(columns, formats)
     settings = {**(config or {}), "bootstrap.servers": bootstrap_servers}
     with Admin(bootstrap_servers, config) as admin:
         places = Places(admin, topic, partitions, settings.get("isolation.level", "read_uncommitted"))
         spans = [(topic, *span, places.topic_id) for span in _spans(places, start, end)]
-    return pa.RecordBatchReader.from_batches(schema, _batches(settings, spans, schema, local_reads=local_reads))
+    return pa.RecordBatchReader.from_batches(wanted.schema, _batches(settings, spans, wanted, local_reads=local_reads))
 
 
 def read_directory(
@@ -96,6 +109,7 @@ def read_directory(
     columns: Sequence[str] | None = None,
     isolation_level: str = "read_uncommitted",
     ignore_corrupt_batches: bool = False,
+    **formats: Unpack[FormatOptions],
 ) -> pa.RecordBatchReader:
     """Read the records of a topic out of the data directory of a broker, pylog's or Apache Kafka's, without the broker.
 
@@ -109,6 +123,8 @@ def read_directory(
         With ``read_committed`` records of aborted transactions are left out, and reading ends where a transaction was open.
     ignore_corrupt_batches : bool
         Whether bytes that are no whole record batch are left out, with a warning in Python's log, instead of being an error.
+    **formats
+        As in `read_range`.
 
     Returns
     -------
@@ -129,12 +145,12 @@ def read_directory(
 
     from pylog_spark._native import LogDirectory
 
-    schema = _schema(columns)
+    wanted = read_columns(columns, formats)
     with translated():
         directory = LogDirectory(os.fspath(path), isolation_level, ignore_corrupt_batches)
     places = Places(_Stored(directory, os.fspath(path)), topic, partitions, isolation_level)
     spans = [(topic, *span, places.topic_id) for span in _spans(places, start, end)]
-    return pa.RecordBatchReader.from_batches(schema, _batches({}, spans, schema, directory=directory))
+    return pa.RecordBatchReader.from_batches(wanted.schema, _batches({}, spans, wanted, directory=directory))
 
 
 class _Stored:
@@ -157,50 +173,76 @@ class _Stored:
             return [PartitionOffset(*found) for found in self._directory.list_offsets(wanted, isolation_level)]
 
 
-def _schema(columns: Sequence[str] | None) -> pa.Schema:
-    """The schema of the columns that are asked for. Raises `LogError` for one that records do not have."""
-    wanted = tuple(columns if columns is not None else READ_COLUMNS)
-    unknown = [name for name in wanted if name not in READ_COLUMNS]
-    if unknown or not wanted:
-        what = f"A record has no column {unknown[0]!r}" if unknown else "No column is asked for"
-        raise LogError("INVALID_ARGUMENT", f"{what}: the columns are {', '.join(READ_COLUMNS)}.")
-    return arrow_schema(wanted, {})
-
-
 def _batches(
     settings: Mapping[str, str],
-    spans: list[tuple[str, int, int, int, str]],
-    schema: pa.Schema,
+    spans: list[Span],
+    columns: Columns,
     *,
     local_reads: bool = False,
     directory: LogDirectory | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    from pylog_spark._native import RangeReader
-
+    decoder, absent, left = columns.decoder(), 0, spans
     try:
-        if not spans:
-            return
-        (topic, partition, begin, stop, topic_id), *others = spans
-        with translated():
-            reader = RangeReader(
-                settings,
-                topic,
-                partition,
-                begin,
-                stop,
-                schema.names,
-                topic_id=topic_id,
-                then=others,
-                local_reads=local_reads,
-                directory=directory,
-            )
-        try:
-            yield from read_batches(reader, schema, LogError)
-        finally:
-            reader.stop()
+        while left:
+            reader = _open(settings, left, columns.names, decoder, local_reads=local_reads, directory=directory)
+            try:
+                for batch in read_batches(reader, columns.schema, _failure):
+                    if batch.num_rows:
+                        yield batch
+                return
+            except _UnknownWriters:
+                topic, partition, begin, end, topic_id = left[reader.range_index]
+                begin = max(begin, reader.next_offset)
+                left = [(topic, partition, begin, end, topic_id), *left[reader.range_index + 1 :]]
+                absent = columns.look_up(decoder, absent)
+            finally:
+                reader.stop()
     finally:
         for line in directory.take_notices() if directory is not None else ():
             _log.warning("%s", line)
+        log_left_out(decoder)
+
+
+def _open(
+    settings: Mapping[str, str],
+    spans: list[Span],
+    names: list[str],
+    decoder: TypedRead | None,
+    *,
+    local_reads: bool,
+    directory: LogDirectory | None,
+) -> RangeReader:
+    from pylog_spark._native import RangeReader
+
+    (topic, partition, begin, end, topic_id), *others = spans
+    with translated():
+        return RangeReader(
+            settings,
+            topic,
+            partition,
+            begin,
+            end,
+            names,
+            topic_id=topic_id,
+            then=others,
+            local_reads=local_reads,
+            directory=directory,
+            typed=decoder,
+        )
+
+
+def log_left_out(decoder: TypedRead | None) -> None:
+    """Say in Python's log how many records a typed read left out."""
+    if decoder is not None and decoder.left_out:
+        _log.warning("left out %d records that do not parse, as mode=DROPMALFORMED says", decoder.left_out)
+
+
+class _UnknownWriters(Exception):
+    """Records were written with schemas that are to be looked up."""
+
+
+def _failure(kind: str, message: str) -> Exception:
+    return _UnknownWriters() if kind == UNKNOWN_WRITERS else LogError(kind, message)
 
 
 def _spans(places: Places, start: Place, end: Place) -> list[tuple[int, int, int]]:

@@ -8,4 +8,5 @@
 | `columns` | the columns that a query asks for, and where each comes from; what crosses to the native half |
 | `writing` | which columns of a frame make its values |
 | `arrow` | Spark's types as Arrow's |
+| `types` | Spark's types without Spark, from JSON, DDL or Arrow |
 """

@@ -8,7 +8,8 @@ from pylog_spark.errors import PylogError
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql.types import DataType, StructField
+
+    from pylog_spark.typed.types import DataType, StructField
 
 
 def arrow_field(field: StructField, *, is_wide: bool = False) -> pa.Field:

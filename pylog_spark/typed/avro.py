@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from pylog_spark.errors import PylogError
 from pylog_spark.registry.schemas import SchemaError, avro_types
 from pylog_spark.registry.schemas.avro import parse
+from pylog_spark.typed import types
 
 if TYPE_CHECKING:
-    from pyspark.sql.types import DataType
+    from pylog_spark.typed.types import DataType
 
 #: Most types that the columns of a schema may have in them: a few records that hold the next one twice would have endless ones.
 TYPES_MAX = 100_000
@@ -60,8 +61,6 @@ class _Converter:
         self._left = TYPES_MAX
 
     def type_of(self, kind: avro_types.Type, around: tuple[avro_types.Type, ...]) -> DataType:
-        from pyspark.sql import types
-
         self._left -= 1
         if kind in around or self._left < 0:
             raise PylogError(
@@ -70,62 +69,54 @@ class _Converter:
             )
         if kind.kind == avro_types.RECORD:
             inner = (*around, kind)
-            return types.StructType(
-                [types.StructField(each.name, self.type_of(each.type, inner)) for each in kind.fields]
-            )
+            return types.Struct([types.Field(each.name, self.type_of(each.type, inner)) for each in kind.fields])
         if kind.kind == avro_types.ARRAY:
-            return types.ArrayType(self.type_of(kind.parts[0], around))
+            return types.Array(self.type_of(kind.parts[0], around))
         if kind.kind == avro_types.MAP:
-            return types.MapType(types.StringType(), self.type_of(kind.parts[0], around))
+            return types.Map(types.STRING, self.type_of(kind.parts[0], around))
         if kind.kind == avro_types.UNION:
             return self._union(kind, around)
         return _scalar(kind)
 
     def _union(self, kind: avro_types.Type, around: tuple[avro_types.Type, ...]) -> DataType:
-        from pyspark.sql import types
-
         branches = [each for each in kind.parts if each.kind != "null"]
         kinds = {each.kind for each in branches}
         if not branches:
-            return types.NullType()
+            return types.VOID
         if len(branches) == 1:
             return self.type_of(branches[0], around)
         if kinds == {"int", "long"}:
-            return types.LongType()
+            return types.LONG
         if kinds == {"float", "double"}:
-            return types.DoubleType()
-        return types.StructType(
-            [types.StructField(f"member{number}", self.type_of(each, around)) for number, each in enumerate(branches)]
+            return types.DOUBLE
+        return types.Struct(
+            [types.Field(f"member{number}", self.type_of(each, around)) for number, each in enumerate(branches)]
         )
 
 
 def _scalar(kind: avro_types.Type) -> DataType:
-    from pyspark.sql import types
-
     logical = kind.others.get("logicalType")
     scalars: dict[str, DataType] = {
-        "null": types.NullType(),
-        "boolean": types.BooleanType(),
-        "int": types.DateType() if logical == "date" else types.IntegerType(),
-        "float": types.FloatType(),
-        "double": types.DoubleType(),
-        "string": types.StringType(),
-        avro_types.ENUM: types.StringType(),
+        "null": types.VOID,
+        "boolean": types.BOOLEAN,
+        "int": types.DATE if logical == "date" else types.INT,
+        "float": types.FLOAT,
+        "double": types.DOUBLE,
+        "string": types.STRING,
+        avro_types.ENUM: types.STRING,
     }
     if kind.kind == "long":
         if logical in ("timestamp-millis", "timestamp-micros"):
-            return types.TimestampType()
+            return types.TIMESTAMP
         if logical in ("local-timestamp-millis", "local-timestamp-micros"):
-            return types.TimestampNTZType()
-        return types.LongType()
+            return types.TIMESTAMP_NTZ
+        return types.LONG
     if kind.kind in ("bytes", avro_types.FIXED):
-        return _decimal(kind) if logical == "decimal" else types.BinaryType()
+        return _decimal(kind) if logical == "decimal" else types.BINARY
     return scalars[kind.kind]
 
 
 def _decimal(kind: avro_types.Type) -> DataType:
-    from pyspark.sql import types
-
     precision: Any = kind.others.get("precision")
     scale: Any = kind.others.get("scale", 0)
     is_one = _is_whole(precision) and _is_whole(scale) and precision > 0 and 0 <= scale <= precision
@@ -133,8 +124,8 @@ def _decimal(kind: avro_types.Type) -> DataType:
         # The digits that fit a number of so many bytes.
         is_one = precision <= math.floor(math.log10(2) * (8 * kind.size - 1))
     if not is_one or precision > _LONGEST_DECIMAL:
-        return types.BinaryType()
-    return types.DecimalType(precision, scale)
+        return types.BINARY
+    return types.Decimal(precision, scale)
 
 
 def _is_whole(value: Any) -> bool:
@@ -227,5 +218,10 @@ def ddl(kind: DataType) -> str:
         case "map":
             return f"map<{ddl(parts.keyType)}, {ddl(parts.valueType)}>"
         case "struct":
-            return f"struct<{', '.join(f'`{field.name}`: {ddl(field.dataType)}' for field in parts.fields)}>"
+            return f"struct<{', '.join(f'{quoted(field.name)}: {ddl(field.dataType)}' for field in parts.fields)}>"
     return kind.simpleString()
+
+
+def quoted(name: str) -> str:
+    """Give a name as DDL has it, whatever characters it has."""
+    return f"`{name.replace('`', '``')}`"

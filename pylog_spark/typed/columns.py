@@ -7,7 +7,7 @@ others are fields of the value.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -30,12 +30,13 @@ from pylog_spark.typed.formats import (
     Message,
 )
 from pylog_spark.typed.registered import Document, texts
+from pylog_spark.typed.types import from_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql.types import DataType, StructField, StructType
 
     from pylog_spark._native import TypedRead
+    from pylog_spark.typed.types import DataType, StructField, StructType
 
 #: What the native half calls the sources of columns.
 _OF_RECORD = "record:"
@@ -83,12 +84,8 @@ class TypedColumns:
         """Give the same columns, of rows of which these tests are true, too."""
         return replace(self, tests=(*self.tests, *tests))
 
-    def _fields(self) -> list[StructField]:
-        import json
-
-        from pyspark.sql.types import StructType
-
-        return StructType.fromJson(json.loads(self.schema)).fields
+    def _fields(self) -> Sequence[StructField]:
+        return from_json(self.schema).fields
 
     def native(self, *, keeps_bad: bool = False) -> TypedRead:
         """Give what a native reader takes, with the schemas of writers that this process knows; with `keeps_bad` it keeps the records
@@ -176,7 +173,9 @@ def _parts(form: str, text: str | None, document: Document | None, option: str) 
         kind = avro.spark_type(avro.read(document[1], [referred for _, referred in document[2]], option))
         if kind.typeName() != "struct":
             return None, avro.ddl(kind)
-        return [f"`{field.name}` {avro.ddl(field.dataType)}" for field in cast("StructType", kind).fields], ""
+        return [
+            f"{avro.quoted(field.name)} {avro.ddl(field.dataType)}" for field in cast("StructType", kind).fields
+        ], ""
     if form in WITH_FIELDS:
         return [str(text)], ""
     return None, PLAIN[form]

@@ -11,13 +11,10 @@ import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pylog_spark.offsets.filters import IN, PREFIX, RANGE, BytesTest, compared_bytes
 from pylog_spark.offsets.spans import EVERY, Spans, compared
-
-if TYPE_CHECKING:
-    from pyspark.sql.datasource import Filter
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MICROSECOND = timedelta(microseconds=1)
@@ -45,12 +42,12 @@ class NumberTest:
 Test = NumberTest | BytesTest
 
 
-def as_test(condition: Filter, kinds: Mapping[str, str]) -> tuple[str, Test] | None:
+def as_test(condition: object, kinds: Mapping[str, str]) -> tuple[str, Test] | None:
     """Give the column and the test that takes exactly the rows for which `condition` is true; None when Spark must evaluate it.
 
     Parameters
     ----------
-    condition : Filter
+    condition : pyspark.sql.datasource.Filter
         Spark's.
     kinds : mapping of str to str
         The columns that are decoded: their names -> the names of Spark's types (`DataType.typeName`).

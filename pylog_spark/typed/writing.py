@@ -26,10 +26,12 @@ from pylog_spark.typed.formats import (
     registered_message,
 )
 from pylog_spark.typed.registered import Document, texts
+from pylog_spark.typed.types import Struct
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql.types import DataType, StructField, StructType
+
+    from pylog_spark.typed.types import DataType, StructField, StructType
 
 
 @dataclass(frozen=True)
@@ -102,8 +104,6 @@ def typed_write(schema: StructType, topic: str | None, formats: Formats) -> tupl
     PylogError
         A column that is needed is missing, or has a type that cannot be written.
     """
-    from pyspark.sql import types
-
     of_record = {formats.prefix + name: name for name in READ_COLUMNS}
     own: dict[str, StructField] = {}
     fields = []
@@ -154,7 +154,7 @@ def typed_write(schema: StructType, topic: str | None, formats: Formats) -> tupl
     columns = {name: field.name for name, field in own.items()}
     write = TypedWrite(formats, made)
     if AVRO in (formats.key, formats.value):
-        value = types.StructType(fields) if formats.value in WITH_FIELDS else None
+        value = Struct(fields) if formats.value in WITH_FIELDS else None
         write = _with_schemas(write, own.get("key"), value, topic)
     if PROTOBUF in (formats.key, formats.value):
         write = _with_messages(write)

@@ -71,6 +71,11 @@ def rows(topic: Topic, columns: StructType, **options: Any) -> list[tuple[Any, .
     return [] if table is None else [tuple(row.values()) for row in table.to_pylist()]
 
 
+def as_pysparks(columns: Any) -> StructType:
+    """Columns of ours as pyspark's."""
+    return StructType.fromJson(json.loads(columns.json()))
+
+
 def shown(column: pa.ChunkedArray) -> str:
     """All of a column as text: NaN is NaN, years beyond Python's are shown, an entry of a map stands where it stood."""
     return str(column.combine_chunks().to_string(window=10_000, container_window=10_000))

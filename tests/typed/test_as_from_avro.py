@@ -60,8 +60,7 @@ def test_columns_are_those_of_from_avro_whatever_the_records_say(spark: Any, mak
             "valueSchema": schema,
             "startingOffsets": f'{{"{topic.name}":{{"0":{start}}}}}',
         }
-        columns = avro.spark_type(avro.read(schema))
-        assert isinstance(columns, StructType)
+        columns = support.as_pysparks(avro.spark_type(avro.read(schema)))
         ours = support.read(topic, columns, **options)
         theirs_of, theirs = by_spark(spark, schema, records)
         assert ours.num_rows == theirs.num_rows == len(records)
