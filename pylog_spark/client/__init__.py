@@ -1,4 +1,5 @@
-"""The Python client, for programs without Spark: `Admin`, `Consumer`, `Producer`, `read_range`, `read_directory`, on top of the native client.
+"""The Python client, for programs without Spark: `Admin`, `Consumer`, `Producer`, `read_range`, `read_directory`,
+`follow`, on top of the native client; `pylog_spark.client.aio` is the same for asyncio.
 
 All of them speak Kafka's protocol, so they work with Apache Kafka too. Settings have Kafka's names. Results are frozen
 dataclasses, with Kafka's names where Kafka has some.
@@ -15,6 +16,7 @@ Examples
 from pylog_spark.client.admin import Admin
 from pylog_spark.client.consumer import Consumer, Record
 from pylog_spark.client.errors import LogError
+from pylog_spark.client.following import BatchStream, follow
 from pylog_spark.client.producer import Producer
 from pylog_spark.client.ranges import read_directory, read_range
 from pylog_spark.client.typed import FormatOptions
@@ -56,6 +58,7 @@ __all__ = [
     "AclBindingFilter",
     "Admin",
     "AlterQuotaResult",
+    "BatchStream",
     "ClientQuota",
     "ClusterDescription",
     "ConfigDescription",
@@ -91,6 +94,7 @@ __all__ = [
     "TransactionDescription",
     "TransactionListing",
     "UserScramCredentialsDescription",
+    "follow",
     "read_directory",
     "read_range",
 ]

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Protocol
 from pylog_spark.audit.counting import write_counts
 from pylog_spark.audit.document import Audit
 from pylog_spark.client.errors import translated
+from pylog_spark.client.typed import FormatOptions, is_typed
 from pylog_spark.results.decoding import decoded
 from pylog_spark.results.writes import FlushResult
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from typing_extensions import Unpack
 
 Headers = Sequence[tuple[str, bytes | None]]
 
@@ -64,7 +66,7 @@ class Producer:
         settings = {**(config or {}), "bootstrap.servers": bootstrap_servers}
         with translated():
             self._writer = RecordWriter(settings, topic, count_windows_ms=None if audit is None else audit.window_ms)
-        self._audit = audit
+        self._audit, self._topic = audit, topic
         self._name = settings.get("client.id", "pylog")
         self._said = 0
         self._rows: list[_Row] = []
@@ -109,7 +111,7 @@ class Producer:
         if len(self._rows) >= _ROWS_MAX or self._bytes >= _BYTES_MAX:
             self.hand_over()
 
-    def send_all(self, frame: ArrowStream) -> None:
+    def send_all(self, frame: ArrowStream, **formats: "Unpack[FormatOptions]") -> None:
         """Queue the rows of a frame, without a Python object for each. Blocks while the native buffer is full.
 
         Parameters
@@ -118,18 +120,28 @@ class Producer:
             A table or record batch of pyarrow, a reader of batches, a frame of polars or pandas, a relation of duckdb. Its columns
             are found by their names: ``value``, and ``key``, ``partition``, ``timestamp`` and ``headers`` where it has them; text or binary,
             timestamps of any unit. Other columns are not written, as by Spark.
+        **formats
+            How keys and values are encoded, such as ``value_format="json"``: see `FormatOptions`. With ``json``, ``avro`` and ``protobuf`` all columns
+            that are not the record's own make the value; the others encode the columns ``key`` and ``value``.
 
         Raises
         ------
         LogError
-            When a column is missing or of another type, or an earlier record could not be delivered.
+            When a column is missing or of another type, a format or schema cannot be used, or an earlier record could not be delivered.
         """
         import pyarrow as pa
 
         self.hand_over()
-        for batch in pa.RecordBatchReader.from_stream(frame):
+        batches = pa.RecordBatchReader.from_stream(frame)
+        encoded = None
+        if is_typed(formats):
+            from pylog_spark.client.encoding import encoder
+
+            encoded = encoder(batches.schema, self._topic, formats)
+        for batch in batches:
+            rows = batch if encoded is None else encoded(batch)
             with translated():
-                self._writer.write(batch)
+                self._writer.write(rows)
 
     def hand_over(self) -> None:
         """Hand the gathered records to the native writer, which sends each full batch. Does not wait for acknowledgements."""

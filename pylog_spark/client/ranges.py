@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from pylog_spark.client.admin import Admin
 from pylog_spark.client.errors import LogError, translated
 from pylog_spark.client.places import Place, Places
+from pylog_spark.client.pulling import UNKNOWN_WRITERS, Span, log_left_out
 from pylog_spark.client.typed import Columns, FormatOptions, read_columns
 from pylog_spark.columns import read_batches
 from pylog_spark.results.decoding import all_decoded
@@ -26,12 +27,6 @@ if TYPE_CHECKING:
     from pylog_spark._native import LogDirectory, RangeReader, TypedRead
 
 _log = logging.getLogger("pylog_spark")
-
-#: The native kind of records that begin with the id of a schema which is to be looked up.
-UNKNOWN_WRITERS = "UNKNOWN_WRITERS"
-
-#: (topic, partition, first offset, end, the topic's id).
-Span = tuple[str, int, int, int, str]
 
 
 def read_range(
@@ -93,9 +88,7 @@ def read_range(
 
     wanted = read_columns(columns, formats)
     settings = {**(config or {}), "bootstrap.servers": bootstrap_servers}
-    with Admin(bootstrap_servers, config) as admin:
-        places = Places(admin, topic, partitions, settings.get("isolation.level", "read_uncommitted"))
-        spans = [(topic, *span, places.topic_id) for span in _spans(places, start, end)]
+    spans = spans_of(settings, topic, partitions, start, end)
     return pa.RecordBatchReader.from_batches(wanted.schema, _batches(settings, spans, wanted, local_reads=local_reads))
 
 
@@ -149,7 +142,7 @@ def read_directory(
     with translated():
         directory = LogDirectory(os.fspath(path), isolation_level, ignore_corrupt_batches)
     places = Places(_Stored(directory, os.fspath(path)), topic, partitions, isolation_level)
-    spans = [(topic, *span, places.topic_id) for span in _spans(places, start, end)]
+    spans = _spans(places, topic, start, end)
     return pa.RecordBatchReader.from_batches(wanted.schema, _batches({}, spans, wanted, directory=directory))
 
 
@@ -231,12 +224,6 @@ def _open(
         )
 
 
-def log_left_out(decoder: TypedRead | None) -> None:
-    """Say in Python's log how many records a typed read left out."""
-    if decoder is not None and decoder.left_out:
-        _log.warning("left out %d records that do not parse, as mode=DROPMALFORMED says", decoder.left_out)
-
-
 class _UnknownWriters(Exception):
     """Records were written with schemas that are to be looked up."""
 
@@ -245,8 +232,17 @@ def _failure(kind: str, message: str) -> Exception:
     return _UnknownWriters() if kind == UNKNOWN_WRITERS else LogError(kind, message)
 
 
-def _spans(places: Places, start: Place, end: Place) -> list[tuple[int, int, int]]:
-    """The partitions with the offsets at which they begin and end, but for those in which nothing lies between."""
+def spans_of(
+    settings: Mapping[str, str], topic: str, partitions: Sequence[int] | None, start: Place, end: Place
+) -> list[Span]:
+    """Ask brokers for the ranges of `read_range`. Raises `LogError`."""
+    with Admin(settings["bootstrap.servers"], settings) as admin:
+        places = Places(admin, topic, partitions, settings.get("isolation.level", "read_uncommitted"))
+        return _spans(places, topic, start, end)
+
+
+def _spans(places: Places, topic: str, start: Place, end: Place) -> list[Span]:
+    """The ranges of the partitions, but for those in which nothing lies between."""
     starts, ends = places.offsets(start), places.offsets(end, "end")
     for partition in places.partitions:
         if starts[partition] > ends[partition]:
@@ -255,5 +251,8 @@ def _spans(places: Places, start: Place, end: Place) -> list[tuple[int, int, int
                 "earlier start or a later end."
             )
             raise LogError("INVALID_ARGUMENT", sentence)
-    spans = ((partition, starts[partition], ends[partition]) for partition in places.partitions)
-    return [(partition, begin, stop) for partition, begin, stop in spans if begin < stop]
+    return [
+        (topic, partition, starts[partition], ends[partition], places.topic_id)
+        for partition in places.partitions
+        if starts[partition] < ends[partition]
+    ]

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 
 class FormatOptions(TypedDict, total=False):
-    """How keys and values become typed columns: keyword arguments of `read_range`, `read_directory` and `follow`.
+    """How keys and values become typed columns: keyword arguments of `read_range`, `read_directory`, `follow` and
+    `Producer.send_all`.
 
     Each is the option of the data source with that name in camel case; None is an option that is not given.
 
@@ -122,18 +123,27 @@ def read_columns(columns: Sequence[str] | None, given: FormatOptions) -> Columns
     TypeError
         There is no such option.
     """
-    for name in given:
-        if name not in FormatOptions.__annotations__:
-            raise TypeError(f"there is no argument {name!r} of a read: those of formats are {', '.join(_OPTIONS)}")
+    from pylog_spark.options import BATCH
+
     if columns is not None and not columns:
         raise LogError("INVALID_ARGUMENT", f"No column is asked for: the columns are {', '.join(READ_COLUMNS)}.")
-    if all(value is None for value in given.values()):
+    if not is_typed(given):
         return _of_records(columns)
     with in_pythons_words():
-        said = _formats(given)
+        said = formats_of(given, BATCH)
         if not said.are_given:
             raise PylogError("PYLOG_INVALID_OPTION", "A schema needs valueFormat or keyFormat beside it; leave it out.")
         return _typed(columns, given.get("schema"), said.resolved())
+
+
+def is_typed(given: FormatOptions) -> bool:
+    """Whether anything is said about formats. Raises `TypeError` for arguments that are none of `FormatOptions`."""
+    for name in given:
+        if name not in FormatOptions.__annotations__:
+            raise TypeError(
+                f"there is no argument {name!r}: those of formats are {', '.join(FormatOptions.__annotations__)}"
+            )
+    return any(value is not None for value in given.values())
 
 
 def _of_records(columns: Sequence[str] | None) -> Columns:
@@ -173,9 +183,21 @@ def _columns(schema: pa.Schema | str) -> StructType:
     return from_json(schema) if schema.lstrip().startswith("{") else from_ddl(schema)
 
 
-def _formats(given: FormatOptions) -> Formats:
-    """The formats that Python's parameters say, as the options of the data source would."""
-    from pylog_spark.options import BATCH
+def formats_of(given: FormatOptions, scope: str) -> Formats:
+    """Give the formats that Python's parameters say, as the options of the data source would.
+
+    Parameters
+    ----------
+    given : FormatOptions
+        The parameters.
+    scope : str
+        Where they are said, as of `pylog_spark.options`.
+
+    Raises
+    ------
+    PylogError
+        One has no meaning there or with the others, or cannot be used.
+    """
     from pylog_spark.options.names import option_values, registry
     from pylog_spark.typed.formats import formats
 
@@ -192,7 +214,7 @@ def _formats(given: FormatOptions) -> Formats:
     if asked is not None:
         settings = {"url": asked} if isinstance(asked, str) else asked
         said |= {f"schema.registry.{name.removeprefix('schema.registry.')}": text for name, text in settings.items()}
-    return formats(option_values(said, BATCH), registry(said))
+    return formats(option_values(said, scope), registry(said))
 
 
 def _put_schema(said: dict[str, str], part: str, schema: object) -> None:

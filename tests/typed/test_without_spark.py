@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import json
 import logging
+import struct
 import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import closing
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+import duckdb
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
-from pylog_spark.client import LogError, read_directory, read_range
+from pylog_spark.client import LogError, Producer, read_directory, read_range
 from pylog_spark.datasource import PylogDataSource
 from pylog_spark.testing import LocalBroker
+from pylog_spark.typed.avro import schema_of
 from pylog_spark.typed.types import from_ddl
 from tests.spark.support import Topic
 from tests.typed.avro_support import datum, field, record
@@ -148,8 +154,6 @@ def test_protobuf_is_read_by_the_text_of_its_schema(make_topic: Callable[..., To
 def test_a_data_directory_is_read_typed(flights: Topic, tmp_path: Path) -> None:
     with LocalBroker(tmp_path / "data") as broker:
         table = read_range(flights.servers, flights.name, columns=["value"]).read_all()
-        from pylog_spark.client import Producer
-
         with Producer(broker.bootstrap_servers, "flights") as producer:
             producer.send_all(table)
     found = read_directory(tmp_path / "data", "flights", value_format="json", schema="id long").read_all()
@@ -205,7 +209,7 @@ def test_what_cannot_be_read_is_said_by_the_names_of_parameters(
 
 def test_an_argument_that_is_none_is_a_type_error(flights: Topic) -> None:
     unknown: dict[str, Any] = {"valueFormat": "json"}
-    with pytest.raises(TypeError, match="no argument 'valueFormat' of a read"):
+    with pytest.raises(TypeError, match="no argument 'valueFormat': those of formats are value_format"):
         read_range(flights.servers, flights.name, **unknown)
 
 
@@ -219,3 +223,74 @@ print(sorted(reader.read_all()["id"].to_pylist(), key=str))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
     assert (done.stdout, done.stderr) == ("[1, 4, None, None, None]\n", "")
+
+
+def frames() -> dict[str, Any]:
+    """The same rows in frames of each library, with the types that it has for them."""
+    at = datetime(2026, 1, 1, tzinfo=timezone.utc)
+    rows = {"key": ["a", "b"], "id": [1, 2], "to": ["BER", None], "at": [at, at], "tags": [["x"], []]}
+    table = pa.table(rows)
+    return {
+        "pyarrow": table,
+        "pandas": pd.DataFrame(rows).astype({"to": "category"}),
+        "polars": pl.DataFrame(rows),
+        "duckdb": duckdb.from_arrow(table),
+    }
+
+
+@pytest.mark.parametrize("form", ["json", "avro", "protobuf"])
+@pytest.mark.parametrize("library", ["pyarrow", "pandas", "polars", "duckdb"])
+def test_frames_of_every_library_are_encoded_and_read_back(
+    make_topic: Callable[..., Topic], form: str, library: str
+) -> None:
+    topic = make_topic()
+    proto = """syntax = "proto3"; import "google/protobuf/timestamp.proto";
+        message Flight { int64 id = 1; string to = 2; google.protobuf.Timestamp at = 3; repeated string tags = 4; }"""
+    options: dict[str, Any] = {"value_format": form, **({"value_schema": proto} if form == "protobuf" else {})}
+    with Producer(topic.servers, topic.name) as producer:
+        producer.send_all(frames()[library], key_format="string", **options)
+    schema = "key string, id long, `to` string, at timestamp, tags array<string>"
+    if form == "avro":
+        options["value_schema"] = schema_of(from_ddl("id long, `to` string, at timestamp, tags array<string>"))
+    found = read_range(topic.servers, topic.name, schema=schema, key_format="string", mode="FAILFAST", **options)
+    assert found.read_all().to_pylist() == frames()["pyarrow"].to_pylist()
+
+
+def test_what_send_all_encodes_is_what_a_write_of_the_data_source_encodes(
+    registry_broker: LocalBroker, registered: Topic
+) -> None:
+    url = registry_broker.schema_registry_url
+    frame = pa.table({"id": [1], "to": ["BER"]})
+    with Producer(registered.servers, registered.name) as producer:
+        producer.send_all(frame, value_format="avro", registry=url)
+        producer.send_all(pa.table({"key": [7], "value": ["x"]}), key_format="long")
+    with closing(SchemaRegistryClient({"url": url})) as client:
+        newest = client.get_latest_version(f"{registered.name}-value")
+    columns = from_ddl("id long, `to` string")
+    assert json.loads(newest.schema.schema_str) == json.loads(schema_of(columns))
+    bare = read_range(registered.servers, registered.name, columns=["key", "value"]).read_all().to_pylist()
+    datum_of = struct.pack(">bI", 0, newest.schema_id) + datum(json.loads(schema_of(columns)), {"id": 1, "to": "BER"})
+    assert sorted(bare, key=str) == sorted(
+        [{"key": None, "value": datum_of}, {"key": struct.pack(">q", 7), "value": b"x"}], key=str
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"value_format": "json", "schema": "id long"}, "schema has no meaning in a write"),
+        ({"value_format": "json", "mode": "FAILFAST"}, "mode has no meaning in a write"),
+        ({"value_format": "long"}, "value_format=long needs a column value, and the frame has only id"),
+        ({"value_format": "avro", "value_schema": "{"}, "The schema is no Avro schema"),
+        ({"value_format": "json"}, "column big has the type uint64"),
+    ],
+)
+def test_what_cannot_be_encoded_is_refused_and_nothing_is_written(
+    make_topic: Callable[..., Topic], given: dict[str, Any], sentence: str
+) -> None:
+    topic = make_topic()
+    with Producer(topic.servers, topic.name) as producer:
+        frame = pa.table({"id": [1], **({"big": pa.array([2], pa.uint64())} if "uint64" in sentence else {})})
+        with pytest.raises(LogError, match=sentence):
+            producer.send_all(frame, **given)
+    assert topic.offsets() == [0]
