@@ -1,4 +1,4 @@
-"""`python -m benchmarks [ROW ...]`: measure, print the table, write the JSON, draw the picture."""
+"""`python -m benchmarks [ROW ...]`: measure, print the table, write the JSON, draw the picture, put the figures into the pages."""
 
 import os
 import signal
@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from benchmarks import pages
 from benchmarks.bench import Bench
 from benchmarks.brokers import SIDES
 from benchmarks.picture import draw
@@ -25,7 +26,9 @@ _PICTURE = _ROOT / "docs" / "benchmark.svg"
 @click.option("--scale", default=1.0, show_default=True, help="Factor on the record counts, to try the harness.")
 @click.option("--side", "sides", multiple=True, type=click.Choice(SIDES), help="Only this side (repeatable).")
 @click.option(
-    "--save/--no-save", default=False, help=f"Keep the figures in {_RESULTS.relative_to(_ROOT)} and redraw the picture."
+    "--save/--no-save",
+    default=False,
+    help=f"Keep the figures in {_RESULTS.relative_to(_ROOT)}, redraw the picture, rewrite the pages.",
 )
 def main(keys: tuple[str, ...], rounds: int, scale: float, sides: tuple[str, ...], save: bool) -> None:
     """Measure pylog beside Apache Kafka. Without KEYS all rows run."""
@@ -45,6 +48,7 @@ def main(keys: tuple[str, ...], rounds: int, scale: float, sides: tuple[str, ...
     if save:
         write_json(_RESULTS, results, rounds)
         draw(_RESULTS, _PICTURE)
+        pages.main()
 
 
 if __name__ == "__main__":

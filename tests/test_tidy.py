@@ -337,6 +337,12 @@ def _rust_calls(text: str, own: str) -> set[str]:
     return calls
 
 
+def test_every_page_has_a_place_in_the_site() -> None:
+    named = set(re.findall(r"^ +- (?:[\w ]+: )?(\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE))
+    missing = {page.name for page in (ROOT / "docs").glob("*.md")} - named
+    assert missing == set(), "name them under 'nav' in mkdocs.yml"
+
+
 def test_a_file_of_tests_that_takes_over_a_minute_says_why() -> None:
     silent = []
     for name, known in order.recorded().items():

@@ -11,6 +11,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks import pages
 from benchmarks.paper.experiment import Experiment, Line, document
 from benchmarks.paper.figures import draw
 from benchmarks.paper.systems import NAMES, SYSTEMS
@@ -31,7 +32,7 @@ _RESULTS = _ROOT / "benchmarks" / "paper" / "results.json"
 @click.option(
     "--save/--no-save",
     default=False,
-    help=f"Keep the figures in {_RESULTS.relative_to(_ROOT)} and redraw them in docs.",
+    help=f"Keep the figures in {_RESULTS.relative_to(_ROOT)}, and put them into the pages.",
 )
 @click.option(
     "--results",
@@ -54,6 +55,8 @@ def main(rounds: int, records: int, systems: tuple[str, ...], save: bool, result
         target = results or _RESULTS
         target.write_text(json.dumps(document(lines, rounds), indent=1) + "\n")
         draw(target, target.parent if results else _ROOT / "docs")
+        if not results:
+            pages.main()
 
 
 def _print(lines: list[Line]) -> None:

@@ -25,6 +25,7 @@ import click
 import pyarrow as pa
 from rich.console import Console
 
+from benchmarks import pages
 from benchmarks.brokers import PylogBroker
 from benchmarks.load import create_topic, delete_topic, fill, produce, round_trips_ms
 from benchmarks.memory import touch_free_memory
@@ -284,6 +285,7 @@ def main(gigabytes: float, rounds: int, scale: float, read_gigabytes: float, sav
             "claims": [asdict(claim) for claim in claims],
         }  # fmt: skip
         _RESULTS.write_text(json.dumps(document, indent=1) + "\n")
+        pages.main()
 
 
 if __name__ == "__main__":
