@@ -37,6 +37,7 @@ REFERENCE: dict[str, tuple[str, ...]] = {
     "pylog_spark.datasource": ("PylogDataSource",),
     "pylog_spark.errors": ("PylogError",),
     "pylog_spark.lakehouse": (),
+    "pylog_spark.listener": (),
     "pylog_spark.registry.client": ("RegistryClient", "RegistryError"),
     "pylog_spark.testing": (),
     "pylog_spark.testing.plugin": ("pylog_broker", "pylog_topic", "pylog_cluster", "pylog_spark_session"),

@@ -4,7 +4,8 @@ They are never read back, and no error here stops or slows the query. A batch is
 one may end, as it does at each trigger and at the end of ``Trigger.AvailableNow``; before Spark 4.2, when it plans the next batch that is
 not empty. If a query is stopped before that, its last batch is committed to the group when the query starts again, and not earlier:
 Spark asks a reader to plan a batch and to stop, but it says neither whether that batch was finished nor where the checkpoint is that
-knows. A batch that was committed at the stop might never be finished, and the group's lag of 0 would be wrong.
+knows. A batch that was committed at the stop might never be finished, and the group's lag of 0 would be wrong. Spark tells a listener
+of it (`pylog_spark.listener.GroupMirror`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 from pylog_spark.errors import PylogError, native, translated
 from pylog_spark.offsets.position import Position, PositionError
-from pylog_spark.options import ReadOptions
 from pylog_spark.results.decoding import all_decoded
 from pylog_spark.results.topics import PartitionResult
 
@@ -32,20 +32,24 @@ PAUSE_S = 30.0
 
 
 class Progress:
-    """Commits positions to the group of the option `kafka.group.id`; does nothing without one.
+    """Commits positions to a consumer group; does nothing without one.
 
     Parameters
     ----------
-    options : ReadOptions
-        Of the query.
+    group : str or None
+        The group, of the option `kafka.group.id`.
+    config : mapping of str to str
+        Settings of the client by Kafka's names.
     monotonic_s : callable
         The clock of the pause after a failure.
     """
 
-    def __init__(self, options: ReadOptions, monotonic_s: Callable[[], float] = time.monotonic) -> None:
-        self._group = options.group_id
+    def __init__(
+        self, group: str | None, config: Mapping[str, str], monotonic_s: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._group = group
         self._config = {
-            **options.client,
+            **config,
             "default.api.timeout.ms": str(COMMIT_MS),
             "request.timeout.ms": str(COMMIT_MS),
         }
@@ -58,10 +62,25 @@ class Progress:
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_client": None}
 
-    def show(self, end: Mapping[str, Any]) -> None:
-        """Commit the offsets of a position, unless they are committed already. The first failure is logged as a warning."""
-        if self._group is None or end == self._shown or self._monotonic_s() < self._paused_until_s:
-            return
+    def show(self, end: Mapping[str, Any], *, at_once: bool = False) -> bool:
+        """Commit the offsets of a position, unless they are committed already. The first failure is logged as a warning.
+
+        Parameters
+        ----------
+        end : mapping
+            The document of the position.
+        at_once : bool
+            Also in the pause after a failure.
+
+        Returns
+        -------
+        bool
+            Whether the group has them.
+        """
+        if self._group is None or end == self._shown:
+            return self._group is not None
+        if not at_once and self._monotonic_s() < self._paused_until_s:
+            return False
         try:
             failed = self._commit(Position.from_document(end))
         except (PylogError, PositionError) as error:
@@ -73,6 +92,7 @@ class Progress:
             if not self._warned:
                 _log.warning("The progress of this query is not shown in the group %r: %s", self._group, failed)
             self._warned = True
+        return not failed
 
     def close(self) -> None:
         """Close the connections."""

@@ -50,7 +50,7 @@ class _Reader(DataSourceStreamReader):
         self._log = Log(options)
         self._planner = StreamPlanner(options, self._log, held_back=HeldBack(options, self._log, release))
         self._tasks = TaskPlanner(options, self._log)
-        self._progress = Progress(options)
+        self._progress = Progress(options.group_id, options.client)
         self._prefetcher = Prefetcher(source, options.prefetch_bytes)
         self._handover = Handover(spark_wrapper() if options.prefetch_bytes else None)
 

@@ -27,7 +27,12 @@ Topics = Callable[..., Topic]
 
 def progress(topic: Topic, group: str, clock: list[float] | None = None) -> Progress:
     given = {"kafka.bootstrap.servers": topic.servers, "subscribe": topic.name, "kafka.group.id": group}
-    return Progress(read_options(given, STREAM), lambda: clock[0] if clock else 0.0)
+    return shown_by(given, lambda: clock[0] if clock else 0.0)
+
+
+def shown_by(given: dict[str, str], monotonic_s: Callable[[], float] = lambda: 0.0) -> Progress:
+    options = read_options(given, STREAM)
+    return Progress(options.group_id, options.client, monotonic_s)
 
 
 def position(topic: Topic, offset: int) -> dict[str, Any]:
@@ -155,7 +160,7 @@ def test_a_group_that_refuses_is_a_warning_once_and_not_asked_again_for_a_while(
 
 def test_a_broker_that_is_away_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     given = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t", "kafka.group.id": "g"}
-    shown = Progress(read_options(given, STREAM))
+    shown = shown_by(given)
     with caplog.at_level(logging.WARNING, "pylog_spark"):
         shown.show(Position({TopicPartition("t", 0): 1}).to_document())
     assert "PYLOG_UNREACHABLE" in caplog.text

@@ -128,6 +128,23 @@ def foreach_once(run: Run) -> None:
     assert run.values("each") == list(range(ROWS))
 
 
+def mirrored(run: Run) -> None:
+    from pylog_spark.client import Admin
+    from pylog_spark.listener import GroupMirror
+
+    servers = run.brokers["kafka.bootstrap.servers"]
+    mirror = GroupMirror(servers)
+    run.spark.streams.addListener(mirror)
+    try:
+        writer = run.stream().writeStream.format("noop").queryName("mirrored")
+        query = finished(writer.option("checkpointLocation", run.checkpoint("mirrored")))
+        assert mirror.wait(query, 60), "Spark has not told the listener"
+    finally:
+        run.spark.streams.removeListener(mirror)
+    with Admin(servers) as admin:
+        assert sum(admin.group_offsets("mirrored").values()) == ROWS
+
+
 def sentences(run: Run) -> None:
     wide = run.spark.createDataFrame([("a", 7)], "value STRING, partition INT")
     wide_stream = run.stream().selectExpr("value", "7 AS partition").writeStream.format("pylog").options(topic="rows")
@@ -175,6 +192,7 @@ SCENARIOS: dict[str, Callable[[Run], str | None]] = {
     "batch write of a `txnAppId`, exactly once": batch_once,
     "stream write, exactly once": stream_once,
     "`foreach_batch`, output mode update": foreach_once,
+    "progress in a group of the query's name (`GroupMirror`)": mirrored,
     "errors that end with one sentence": sentences,
     "limits of a micro-batch (`maxOffsetsPerTrigger` and its kin)": rate_limit,
     "streams are written as Arrow": arrow,
