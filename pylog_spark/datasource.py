@@ -49,6 +49,11 @@ class PylogDataSource(DataSource):
 
     The options are in `pylog_spark.options`, the columns in `pylog_spark.columns` and `pylog_spark.schema`.
 
+    Parameters
+    ----------
+    options : mapping of str to str
+        The options of the query, by their names in any case.
+
     Examples
     --------
     >>> servers = {"kafka.bootstrap.servers": "localhost:9092"}
@@ -85,7 +90,13 @@ class PylogDataSource(DataSource):
 
     @sentence_first
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Give the reader of a batch."""
+        """Give the reader of a batch.
+
+        Parameters
+        ----------
+        schema : StructType
+            The columns that are read.
+        """
         from pylog_spark.source.batch import PylogReader
 
         options = read_options(self.options, BATCH)
@@ -98,7 +109,13 @@ class PylogDataSource(DataSource):
 
     @sentence_first
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
-        """Give the reader of a streaming query."""
+        """Give the reader of a streaming query.
+
+        Parameters
+        ----------
+        schema : StructType
+            The columns that are read.
+        """
         from pylog_spark.source.stream import refusing_reader, stream_reader
 
         try:
@@ -109,7 +126,15 @@ class PylogDataSource(DataSource):
 
     @sentence_first
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        """Give the writer of a batch. A log is appended to; `overwrite` is refused."""
+        """Give the writer of a batch. A log is appended to; `overwrite` is refused.
+
+        Parameters
+        ----------
+        schema : StructType
+            The columns of the frame.
+        overwrite : bool
+            Whether the mode is not append.
+        """
         if overwrite:
             raise PylogError(
                 "PYLOG_UNSUPPORTED_MODE",
@@ -122,7 +147,15 @@ class PylogDataSource(DataSource):
     @sentence_first
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802 - Spark's name
         """Give the writer of a streaming query. The output mode complete arrives as `overwrite`; each batch is
-        appended all the same, as Spark's Kafka connector does."""
+        appended all the same, as Spark's Kafka connector does.
+
+        Parameters
+        ----------
+        schema : StructType
+            The columns of the frame.
+        overwrite : bool
+            Whether the output mode is complete.
+        """
         from pylog_spark.sink.stream import stream_writer
 
         return stream_writer(self._write_plan(schema, streaming=True))

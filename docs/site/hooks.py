@@ -33,6 +33,7 @@ REFERENCE: dict[str, tuple[str, ...]] = {
     "pylog_spark": (),
     "pylog_spark.audit": (),
     "pylog_spark.client": (),
+    "pylog_spark.client.aio": (),
     "pylog_spark.consumer_group": (),
     "pylog_spark.datasource": ("PylogDataSource",),
     "pylog_spark.errors": ("PylogError",),
@@ -53,7 +54,8 @@ def exported(module: str) -> tuple[str, ...]:
     """Give the public names of `module`, without importing it."""
     if REFERENCE[module]:
         return REFERENCE[module]
-    file = ROOT.joinpath(*module.split("."), "__init__.py")
+    place = ROOT.joinpath(*module.split("."))
+    file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
     for statement in ast.parse(file.read_text()).body:
         if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__all__":
             return tuple(name for name in ast.literal_eval(statement.value) if not name.startswith("_"))

@@ -96,7 +96,7 @@ class AuditedProducer(Producer):
             self._send(topic, value, key, partition, report, None, timestamp, headers)
 
     def produce_batch(self, *arguments: Any, **named: Any) -> Any:
-        """Refused: it gives no report of each record."""
+        """Refused, whatever `arguments` and `named` are: it gives no report of each record."""
         raise NotImplementedError("AuditedProducer counts by delivery reports: call produce for each record.")
 
     def poll(self, timeout: float = -1) -> int:

@@ -62,10 +62,10 @@ class Broker:
 
     Attributes
     ----------
-    bootstrap_servers : str
-        The address that clients connect to, ``HOST:PORT``: that of its first listener.
-    host, port : str, int
-        The same in parts.
+    data_dir, cluster_id : str
+        Its directory, absolute; the id of the cluster that it belongs to, alone or with others.
+    start_seconds : float
+        How long it took to start.
     listeners : Listeners
         All of its listeners, with the ports on which they listen.
     node_id : int
@@ -151,6 +151,7 @@ class Broker:
 
     @property
     def bootstrap_servers(self) -> str:
+        """The address that clients connect to, ``HOST:PORT``: that of its first listener."""
         return self.address_of(self.listeners.first.name)
 
     @property
@@ -164,7 +165,13 @@ class Broker:
         return self.listeners.first.port
 
     def address_of(self, listener: str) -> str:
-        """The address, ``HOST:PORT``, of the listener with this name."""
+        """The address, ``HOST:PORT``, of the listener with this name.
+
+        Parameters
+        ----------
+        listener : str
+            The name of the listener, in upper or lower case.
+        """
         (found,) = (each for each in self.listeners.all if each.name == listener.upper())
         return address(found.host, found.port)
 

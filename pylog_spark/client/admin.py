@@ -76,7 +76,13 @@ class Admin(GroupAdmin, ReplicaAdmin, SecurityAdmin, TransactionAdmin):
             return all_decoded(TopicDescription, self._client.describe_topics(names))
 
     def topic(self, name: str) -> TopicDescription:
-        """Describe one topic. Raises `LogError` when it does not exist."""
+        """Describe one topic. Raises `LogError` when it does not exist.
+
+        Parameters
+        ----------
+        name : str
+            The topic's name.
+        """
         described = self.topics([name])[0]
         if described.error:
             sentence = f"Topic '{name}' does not exist: create it with 'pylog topic create {name}'."
@@ -119,36 +125,83 @@ class Admin(GroupAdmin, ReplicaAdmin, SecurityAdmin, TransactionAdmin):
             return sole(all_decoded(CreateTopicResult, self._client.create_topics([wanted], validate_only)))
 
     def delete_topics(self, names: Sequence[str]) -> list[DeleteTopicResult]:
-        """Delete topics with all their records."""
+        """Delete topics with all their records.
+
+        Parameters
+        ----------
+        names : sequence of str
+            The topics' names.
+        """
         with translated():
             return all_decoded(DeleteTopicResult, self._client.delete_topics(names))
 
     def create_partitions(self, name: str, count: int) -> NamedResult:
-        """Grow a topic to `count` partitions. Raises `LogError` when the brokers refuse it."""
+        """Grow a topic to `count` partitions. Raises `LogError` when the brokers refuse it.
+
+        Parameters
+        ----------
+        name : str
+            The topic's name.
+        count : int
+            The number of partitions that it then has.
+        """
         with translated():
             return sole(all_decoded(NamedResult, self._client.create_partitions({name: count})))
 
     def delete_records(self, before: Sequence[tuple[str, int, int]]) -> list[DeletedRecords]:
-        """Delete the records before an offset of each partition: (topic, partition, offset), with -1 for all that are committed."""
+        """Delete the records before an offset of each partition.
+
+        Parameters
+        ----------
+        before : sequence of (str, int, int)
+            Topic, partition, offset; -1 for all that are committed.
+        """
         with translated():
             return all_decoded(DeletedRecords, self._client.delete_records(before))
 
     def end_mirror(self, name: str, partitions: Sequence[int]) -> None:
-        """End the mirror in partitions of a topic whose ``mirror.source`` is ``ended``; see `pylog_spark.mirror.promotion`."""
+        """End the mirror in partitions of a topic whose ``mirror.source`` is ``ended``; see `pylog_spark.mirror.promotion`.
+
+        Parameters
+        ----------
+        name : str
+            The topic's name.
+        partitions : sequence of int
+            The numbers of its partitions.
+        """
         with translated():
             self._client.end_mirror(name, partitions)
 
     def fetch_batches(self, name: str, partition: int, offset: int, until: int, max_bytes: int) -> tuple[bytes, int]:
-        """Give the stored record batches from the one that has `offset`, those that begin before `until`, of about `max_bytes` bytes and at
-        least one, and the offset behind them; where the log has none, no bytes and `until`. Their checksums are right."""
+        """Give stored record batches as they are, and the offset behind them. Their checksums are right.
+
+        Parameters
+        ----------
+        name, partition : str, int
+            The topic and the number of the partition.
+        offset, until : int
+            From the batch that has `offset`, those that begin before `until`; where the log has none, no bytes and `until`.
+        max_bytes : int
+            About so many bytes, and at least one batch.
+        """
         with translated():
             return self._client.fetch_batches(name, partition, offset, until, max_bytes)
 
     def append_batches(self, source: str, name: str, partition: int, start: int, batches: bytes | None = None) -> int:
         """Append stored batches to a topic whose ``mirror.source`` is `source`, and give the end of its log.
 
-        They are all that there is from offset `start` on, so the log may have a gap before them; without batches the log begins at `start`.
         What the log has already is passed over.
+
+        Parameters
+        ----------
+        source : str
+            What its ``mirror.source`` is.
+        name, partition : str, int
+            The topic and the number of the partition.
+        start : int
+            The batches are all that there is from this offset on, so the log may have a gap before them.
+        batches : bytes, optional
+            The batches; without them the log begins at `start`.
         """
         with translated():
             return self._client.append_batches(source, name, partition, start, batches)
@@ -174,14 +227,32 @@ class Admin(GroupAdmin, ReplicaAdmin, SecurityAdmin, TransactionAdmin):
             return [PartitionOffset(*found) for found in self._client.list_offsets(wanted, isolation_level)]
 
     def configs(self, resource_type: str, names: Sequence[str]) -> list[ConfigDescription]:
-        """Describe settings (`resource_type`: ``topic``, ``broker``, ``group``), or levels of a broker's loggers (``broker-logger``)."""
+        """Describe settings, or levels of a broker's loggers.
+
+        Parameters
+        ----------
+        resource_type : str
+            ``topic``, ``broker``, ``group`` or, for levels, ``broker-logger``.
+        names : sequence of str
+            The names of the topics or groups, the numbers of the brokers.
+        """
         with translated():
             return all_decoded(ConfigDescription, self._client.describe_configs(resource_type, names))
 
     def alter_configs(
         self, resource_type: str, name: str, changes: Mapping[str, str | None], *, validate_only: bool = False
     ) -> None:
-        """Set each named setting, or reset it to its default with None. Raises `LogError` when the brokers refuse one."""
+        """Change settings. Raises `LogError` when the brokers refuse one.
+
+        Parameters
+        ----------
+        resource_type, name : str
+            As in `configs`.
+        changes : mapping of str to (str or None)
+            Values by the names of the settings; None resets one to its default.
+        validate_only : bool
+            Only check whether the brokers would do it.
+        """
         with translated():
             answers = self._client.alter_configs(resource_type, name, changes, validate_only)
             for result in all_decoded(NamedResult, answers):

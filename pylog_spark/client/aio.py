@@ -3,6 +3,8 @@
 The native client waits in threads, and so do these classes: each has a few of its own, which end when it is closed, and none of the event
 loop's. A call that is cancelled goes on in its thread to its end; closing waits for it. An object belongs to one event loop.
 
+Examples
+--------
 >>> from pylog_spark.client import aio
 >>> async def print_new(servers):
 ...     async with aio.follow(servers, "events") as batches:

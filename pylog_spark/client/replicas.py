@@ -40,9 +40,14 @@ class ReplicaAdmin(Requests):
     def elect_leaders(
         self, partitions: Sequence[Partition] | None = None, *, unclean: bool = False
     ) -> list[PartitionResult]:
-        """Make the first replica of each partition its leader (None: of all partitions).
+        """Make the first replica of each partition its leader.
 
-        With `unclean`, a partition without a leader gets any live replica as leader: committed records that it lacks are lost.
+        Parameters
+        ----------
+        partitions : sequence of (str, int), optional
+            Topics and the numbers of their partitions; all when not given.
+        unclean : bool
+            Whether a partition without a leader gets any live replica as leader: committed records that it lacks are lost.
 
         Returns
         -------
@@ -57,7 +62,13 @@ class ReplicaAdmin(Requests):
         return self._request(Node, "dead_brokers")
 
     def unregister_broker(self, broker_id: int) -> None:
-        """Remove a broker from the cluster that will not come back. Raises `LogError` when it runs, or does not belong to the cluster."""
+        """Remove a broker from the cluster that will not come back. Raises `LogError` when it runs, or does not belong to the cluster.
+
+        Parameters
+        ----------
+        broker_id : int
+            Its number.
+        """
         sole(self._request(UnregisterBrokerResult, "unregister_broker", broker=broker_id))
 
     def features(self) -> list[FeatureLevel]:
@@ -65,7 +76,15 @@ class ReplicaAdmin(Requests):
         return self._request(FeatureLevel, "features")
 
     def raise_level(self, feature: str, level: int, *, validate_only: bool = False) -> None:
-        """Raise the cluster's level of a feature. Raises `LogError` when a broker does not understand it, or it is lower."""
+        """Raise the cluster's level of a feature. Raises `LogError` when a broker does not understand it, or it is lower.
+
+        Parameters
+        ----------
+        feature, level : str, int
+            The feature's name and the level, as in `features`.
+        validate_only : bool
+            Only check whether the brokers would do it.
+        """
         sole(
             self._request(
                 UpdateFeatureResult, "update_features", feature=feature, level=level, validate_only=validate_only

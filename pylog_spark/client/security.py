@@ -68,7 +68,13 @@ class SecurityAdmin(Requests):
         return result
 
     def delete_user_scram_credentials(self, credentials: Sequence[tuple[str, str]]) -> list[NamedResult]:
-        """Delete credentials, each (user, mechanism). A user may be named once."""
+        """Delete credentials.
+
+        Parameters
+        ----------
+        credentials : sequence of (str, str)
+            User and mechanism. A user may be named once.
+        """
         return self._request(
             NamedResult, "alter_user_scram_credentials", deletions=[list(each) for each in credentials], upsertions=[]
         )
@@ -80,7 +86,13 @@ class SecurityAdmin(Requests):
         )
 
     def create_acls(self, acls: Sequence[AclBinding]) -> list[CreateAclResult]:
-        """Create ACLs; a result for each, in order. One that is there already is no error."""
+        """Create ACLs; a result for each, in order. One that is there already is no error.
+
+        Parameters
+        ----------
+        acls : sequence of AclBinding
+            The ACLs.
+        """
         return self._request(CreateAclResult, "create_acls", acls=[dataclasses.asdict(acl) for acl in acls])
 
     def delete_acls(self, filters: Sequence[AclBindingFilter]) -> list[DeleteAclsResult]:
@@ -108,6 +120,14 @@ class SecurityAdmin(Requests):
     def alter_client_quotas(
         self, alterations: Sequence[tuple[Entity, Mapping[str, float | None]]], *, validate_only: bool = False
     ) -> list[AlterQuotaResult]:
-        """Change quotas: for each entity set the quotas that have a value, and remove those that are None."""
+        """Change quotas of entities.
+
+        Parameters
+        ----------
+        alterations : sequence of (mapping, mapping)
+            The entity, as in `describe_client_quotas`, and its quotas by their names: a number, or None to remove it.
+        validate_only : bool
+            Only check whether the brokers would do it.
+        """
         asked = [(dict(entity), dict(quotas)) for entity, quotas in alterations]
         return self._request(AlterQuotaResult, "alter_client_quotas", alterations=asked, validate_only=validate_only)

@@ -48,22 +48,50 @@ class TransactionAdmin(Requests):
         )
 
     def transaction(self, transactional_id: str) -> TransactionDescription:
-        """Describe one transaction. Raises `LogError` when the brokers do not know the id."""
+        """Describe one transaction. Raises `LogError` when the brokers do not know the id.
+
+        Parameters
+        ----------
+        transactional_id : str
+            The transactional id.
+        """
         return sole(self.describe_transactions([transactional_id]))
 
     def describe_transactions(self, transactional_ids: Sequence[str]) -> list[TransactionDescription]:
-        """Describe several transactions; each description has ``error`` and ``message``."""
+        """Describe several transactions; each description has ``error`` and ``message``.
+
+        Parameters
+        ----------
+        transactional_ids : sequence of str
+            Their transactional ids.
+        """
         return self._request(TransactionDescription, "describe_transactions", names=list(transactional_ids))
 
     def producers(self, partitions: Sequence[tuple[str, int]]) -> list[PartitionProducers]:
-        """Describe the producers that write to each partition."""
+        """Describe the producers that write to each partition.
+
+        Parameters
+        ----------
+        partitions : sequence of (str, int)
+            Topics and the numbers of their partitions.
+        """
         return self._request(PartitionProducers, "describe_producers", partitions=list(partitions))
 
     def abort_transaction(
         self, topic: str, partition: int, producer_id: int, producer_epoch: int, coordinator_epoch: int = 0
     ) -> None:
         """Write an abort marker into one partition, for a transaction that hangs because no coordinator knows it.
-        Raises `LogError` when the broker refuses it."""
+        Raises `LogError` when the broker refuses it.
+
+        Parameters
+        ----------
+        topic, partition : str, int
+            Where the transaction hangs.
+        producer_id, producer_epoch : int
+            The producer, as `producers` describes it.
+        coordinator_epoch : int
+            The epoch of its coordinator, as `producers` gives it.
+        """
         sole(
             self._request(
                 PartitionResult,
@@ -78,5 +106,11 @@ class TransactionAdmin(Requests):
         )
 
     def fence_producer(self, transactional_id: str) -> FenceProducerResult:
-        """Abort the id's open transaction and fence its producer. Raises `LogError` when the brokers refuse it."""
+        """Abort the id's open transaction and fence its producer. Raises `LogError` when the brokers refuse it.
+
+        Parameters
+        ----------
+        transactional_id : str
+            The transactional id.
+        """
         return sole(self._request(FenceProducerResult, "fence_producers", names=[transactional_id]))

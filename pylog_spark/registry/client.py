@@ -85,7 +85,13 @@ class RegistryClient:
         return RegistryClient, self._given
 
     def schema_by_id(self, schema_id: int) -> Schema:
-        """Give the schema with this id. Raises `RegistryError` when there is none, `PylogError` when no server answers."""
+        """Give the schema with this id. Raises `RegistryError` when there is none, `PylogError` when no server answers.
+
+        Parameters
+        ----------
+        schema_id : int
+            The id.
+        """
         with self._lock:
             if schema_id in self._kept:
                 self._kept.move_to_end(schema_id)
@@ -102,7 +108,15 @@ class RegistryClient:
         return self.version(subject, "latest")
 
     def version(self, subject: str, version: int | str) -> RegisteredSchema:
-        """Give a version of `subject`; errors as in `schema_by_id`."""
+        """Give a version of `subject`; errors as in `schema_by_id`.
+
+        Parameters
+        ----------
+        subject : str
+            The subject.
+        version : int or str
+            The number of the version, or ``latest``.
+        """
         found = self._ask("GET", f"/subjects/{quote(subject, safe='')}/versions/{version}")
         try:
             return RegisteredSchema(subject, int(found["version"]), int(found["id"]), _schema(found))
@@ -111,6 +125,17 @@ class RegistryClient:
 
     def register(self, subject: str, schema: str, schema_type: str = AVRO, references: Sequence[Reference] = ()) -> int:
         """Register a schema as the newest version of `subject`, and give its id; of one that is there already, the id that it has.
+
+        Parameters
+        ----------
+        subject : str
+            The subject.
+        schema : str
+            The text of the schema.
+        schema_type : str
+            ``AVRO``, ``JSON`` or ``PROTOBUF``.
+        references : sequence of Reference
+            Other schemas that it refers to.
 
         Raises
         ------
@@ -123,7 +148,7 @@ class RegistryClient:
         return _id(self._ask("POST", f"/subjects/{quote(subject, safe='')}/versions", asked))
 
     def id_of(self, subject: str, schema: str, schema_type: str = AVRO, references: Sequence[Reference] = ()) -> int:
-        """Give the id of a schema that is registered as a version of `subject`; errors as in `register`."""
+        """Give the id of a schema that is registered as a version of `subject`; parameters and errors as in `register`."""
         return _id(self._ask("POST", f"/subjects/{quote(subject, safe='')}", _body(schema, schema_type, references)))
 
     def resolved(self, schema: Schema) -> dict[str, str]:

@@ -22,8 +22,8 @@ START_TIMEOUT_S = 30.0
 #: The command of this installation of pylog.
 PROGRAM = (sys.executable, "-m", "pylog_spark")
 
-#: The child did not start or stop as it should; the sentence ends with its log.
 LocalBrokerError = ProcessError
+"""Another name of `ProcessError`: the broker did not start or stop as it should; the sentence ends with its log."""
 
 
 class LocalBroker(Server):
@@ -122,7 +122,13 @@ class LocalBroker(Server):
         self._ports[next(iter(self._ports))] = port
 
     def address_of(self, listener: str) -> str:
-        """The address, ``HOST:PORT``, of the listener with this name."""
+        """The address, ``HOST:PORT``, of the listener with this name.
+
+        Parameters
+        ----------
+        listener : str
+            The name of the listener.
+        """
         return f"{self.host}:{self._ports[listener]}"
 
     @property
@@ -170,7 +176,13 @@ class LocalBroker(Server):
         return self
 
     def configure(self, **settings: object) -> None:
-        """Set more settings, which take effect at the next start."""
+        """Set more settings, which take effect at the next start.
+
+        Parameters
+        ----------
+        **settings
+            By Kafka's names, with underscores.
+        """
         self._settings.update(settings)
 
     def restart(self) -> "LocalBroker":

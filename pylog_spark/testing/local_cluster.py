@@ -162,10 +162,17 @@ class LocalCluster:
 
     @property
     def zookeeper_connect(self) -> str:
+        """What the brokers' setting ``zookeeper.connect`` is."""
         return self.zookeeper.address + self._chroot
 
     def broker(self, broker_id: int) -> LocalBroker:
-        """The broker with this number."""
+        """The broker with this number.
+
+        Parameters
+        ----------
+        broker_id : int
+            From 1 on.
+        """
         return self.brokers[broker_id - 1]
 
     def start(self) -> "LocalCluster":
@@ -237,7 +244,13 @@ class LocalCluster:
     # Looking at it
 
     def describe_topic(self, topic: str) -> list[PartitionDescription]:
-        """Give a topic's partitions, as a running broker describes them."""
+        """Give a topic's partitions, as a running broker describes them.
+
+        Parameters
+        ----------
+        topic : str
+            The topic.
+        """
         return list(self._partitions([topic], ",".join(self._asked())).values())
 
     def _partitions(
@@ -256,7 +269,13 @@ class LocalCluster:
             client.close()
 
     def leader(self, topic: str, partition: int) -> LocalBroker | None:
-        """Give the broker that leads the partition now; None while there is no leader."""
+        """Give the broker that leads the partition now; None while there is no leader.
+
+        Parameters
+        ----------
+        topic, partition : str, int
+            The topic and the number of the partition.
+        """
         leader = next(described.leader for described in self.describe_topic(topic) if described.partition == partition)
         return None if leader == -1 else self.broker(leader)
 
@@ -273,6 +292,15 @@ class LocalCluster:
 
     def wait_for(self, condition: Callable[[], Found], what: str, timeout_s: float = WAIT_TIMEOUT_S) -> Found:
         """Wait until `condition` gives something true, and return it; while it raises errors of the client, wait on.
+
+        Parameters
+        ----------
+        condition : callable
+            Asked again and again.
+        what : str
+            What is waited for, as the error says it.
+        timeout_s : float
+            Seconds.
 
         Raises
         ------
@@ -293,8 +321,15 @@ class LocalCluster:
         raise ProcessError(f"After {timeout_s:g} s still not: {what} (last error: {last}).\n{self.logs()}")
 
     def wait_in_sync(self, topic: str | None = None, timeout_s: float = WAIT_TIMEOUT_S) -> None:
-        """Wait until every replica of every partition of `topic`, or of all topics that there are, is in sync, and every
-        broker that runs says so: one may know of new partitions before another."""
+        """Wait until every replica is in sync, and every broker that runs says so: one may know of new partitions before another.
+
+        Parameters
+        ----------
+        topic : str, optional
+            The topic whose partitions are looked at; those of all topics that there are when not given.
+        timeout_s : float
+            Seconds, after which `ProcessError` is raised.
+        """
         topics = None if topic is None else [topic]
 
         def in_sync() -> bool:
@@ -309,7 +344,17 @@ class LocalCluster:
     def wait_for_leader(
         self, topic: str, partition: int, *, other_than: LocalBroker | None = None, timeout_s: float = WAIT_TIMEOUT_S
     ) -> LocalBroker:
-        """Wait until a broker (not `other_than`) leads the partition, and return that broker."""
+        """Wait until a broker leads the partition, and return that broker.
+
+        Parameters
+        ----------
+        topic, partition : str, int
+            The topic and the number of the partition.
+        other_than : LocalBroker, optional
+            A broker that does not count.
+        timeout_s : float
+            Seconds, after which `ProcessError` is raised.
+        """
 
         def led() -> LocalBroker | None:
             leader = self.leader(topic, partition)
