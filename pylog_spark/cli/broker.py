@@ -93,13 +93,13 @@ class _Broker(click.Group):
 @click.option("--schema-registry-without-login", is_flag=True,
               help="Let everybody use the registry although the broker asks for a login.")  # fmt: skip
 @click.option("--http", metavar="[https://]HOST:PORT",
-              help="Serve /metrics for Prometheus, /healthz and /readyz by HTTP. Port 0 takes a free port.")  # fmt: skip
+              help="Serve a page for browsers, /metrics for Prometheus, /healthz and /readyz by HTTP. Port 0 takes a free port.")  # fmt: skip
 @click.option("--http-config", type=click.Path(dir_okay=False), metavar="FILE",
               help="Settings of a client, such as security.protocol and sasl.mechanism, by which logins are tried at the broker. "
                    "Without it: as brokers of a cluster reach each other.")  # fmt: skip
-@click.option(
-    "--http-without-login", is_flag=True, help="Show everybody the metrics although the broker asks for a login."
-)
+@click.option("--http-without-login", is_flag=True,
+              help="Show everybody the metrics although the broker asks for a login. There is no page then.")  # fmt: skip
+@click.option("--http-without-page", is_flag=True, help="Leave out the page; metrics and probes stay.")
 @click.option("--log-level", "log_levels", default="info", metavar="LEVEL[,LOGGER=LEVEL...]", show_default=True,
               help="Level of the log: off, fatal, error, warn, info, debug or trace; single loggers may have another one, as in "
                    "info,pylog.broker.network=debug.")  # fmt: skip
@@ -122,6 +122,7 @@ def broker(
     http: str | None,
     http_config: str | None,
     http_without_login: bool,
+    http_without_page: bool,
     log_levels: str,
     log_format: str,
 ) -> None:
@@ -136,7 +137,7 @@ def broker(
         registry = _http_options(
             "schema-registry", schema_registry, schema_registry_config, schema_registry_without_login, allow_plaintext
         )
-        pages = _http_options("http", http, http_config, http_without_login, allow_plaintext)
+        pages = _http_options("http", http, http_config, http_without_login, allow_plaintext, not http_without_page)
         log_to_stderr(loggers.parse_levels(log_levels), log_format)
         given = [*(_read(config_file) if config_file else []), *settings]
         given += [("zookeeper.connect", zookeeper)] if zookeeper else []
@@ -161,16 +162,21 @@ def _place(given: list[tuple[str, str]], data_dir: str | None, listen: str | Non
 
 
 def _http_options(
-    option: str, address: str | None, config: str | None, without_login: bool, allow_plaintext: bool
+    option: str,
+    address: str | None,
+    config: str | None,
+    without_login: bool,
+    allow_plaintext: bool,
+    page: bool = True,
 ) -> "HttpOptions | None":
     """What is said of a server beside the broker; None when there is to be none."""
     if address is None:
-        if config or without_login:
+        if config or without_login or not page:
             raise ConfigError(f"A setting of --{option} is given, and no --{option} HOST:PORT.")
         return None
     from pylog_spark.web.beside import HttpOptions
 
-    return HttpOptions(address, dict(_read(config) if config else []), without_login, allow_plaintext)
+    return HttpOptions(address, dict(_read(config) if config else []), without_login, allow_plaintext, page)
 
 
 def _open_beside(
@@ -178,6 +184,7 @@ def _open_beside(
 ) -> "list[tuple[str, Callable[[], None]]]":
     """The servers beside the broker: what the ready line says of each, and what closes it. The broker is stopped when it cannot have one."""
     opened: list[tuple[str, Callable[[], None]]] = []
+    server = None
     try:
         if registry is not None:
             from pylog_spark.registry.serving import open_registry
@@ -187,7 +194,7 @@ def _open_beside(
         if pages is not None:
             from pylog_spark.web.pages import open_pages
 
-            http = open_pages(running, pages)
+            http = open_pages(running, pages, None if server is None else server.schemas)
             opened.append((f"metrics on {http.url}", http.close))
     except ConfigError as error:
         for _, close in opened:

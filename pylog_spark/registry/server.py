@@ -11,6 +11,7 @@ from typing import cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from pylog_spark.registry.routes import Call, Raw, document, route_of
+from pylog_spark.registry.showing import ShownSchemas
 from pylog_spark.registry.topic import SchemasTopic
 from pylog_spark.web.access import Access
 from pylog_spark.web.refusal import Refusal
@@ -30,10 +31,13 @@ class RegistryServer:
     ----------
     url : str
         Where it answers.
+    schemas : ShownSchemas
+        What was written with its schemas, for who shows it.
     """
 
     def __init__(self, http: _Http, stop: Callable[[], None]) -> None:
         self._http, self.url, self._stop = http, http.url, stop
+        self.schemas = ShownSchemas(http.topic, http.access)
         http.start("pylog-registry")
 
     def close(self) -> None:

@@ -75,7 +75,7 @@ class Access:
 
     def check(self, authorization: str | None, operation: str) -> None:
         """Raises `Refusal` unless this header's user has the right to the operation, one of `OPERATIONS`."""
-        user, password = _credentials(authorization)
+        user, password = credentials(authorization)
         rights = self._rights(user, password)
         if not rights & OPERATIONS[operation]:
             raise Refusal(403, 40301, f"User {user!r} needs the right {operation} on {self._needed.on}.")
@@ -110,24 +110,26 @@ class Access:
                 connection.close()
         except NativeError as error:
             if "AUTHENTICATION" in error.args[0]:
-                raise _unauthorized("The broker does not know this user, or the password is another one.") from None
+                raise unauthorized("The broker does not know this user, or the password is another one.") from None
             raise Refusal(500, 50001, f"The broker cannot be asked about the user now: {error.args[-1]}") from None
         except LogError as error:
             raise Refusal(500, 50001, f"The broker cannot be asked about the user now: {error}") from None
 
 
-def _credentials(authorization: str | None) -> tuple[str, str]:
+def credentials(authorization: str | None) -> tuple[str, str]:
+    """User and password of a header. Raises `Refusal` when it has none."""
     scheme, _, given = (authorization or "").partition(" ")
     if scheme.lower() != "basic":
-        raise _unauthorized("Log in as a user of the brokers: user and password by HTTP's basic login.")
+        raise unauthorized("Log in as a user of the brokers: user and password by HTTP's basic login.")
     try:
         user, colon, password = base64.b64decode(given, validate=True).decode().partition(":")
     except ValueError:
-        raise _unauthorized("The login is not as HTTP's basic login has it.") from None
+        raise unauthorized("The login is not as HTTP's basic login has it.") from None
     if not colon or not user:
-        raise _unauthorized("The login is not as HTTP's basic login has it.")
+        raise unauthorized("The login is not as HTTP's basic login has it.")
     return user, password
 
 
-def _unauthorized(sentence: str) -> Refusal:
+def unauthorized(sentence: str) -> Refusal:
+    """The refusal that asks for a login."""
     return Refusal(401, 40101, sentence)

@@ -33,12 +33,15 @@ class HttpOptions:
         Ask nobody for a login, although the broker does.
     allow_plaintext : bool
         Serve without encryption where other machines can reach it.
+    page : bool
+        Whether the broker's page is among what is served; the schema registry has none.
     """
 
     address: str
     client: Mapping[str, str]
     without_login: bool
     allow_plaintext: bool
+    page: bool = True
 
 
 class Server(NamedTuple):

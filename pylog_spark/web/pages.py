@@ -1,7 +1,8 @@
-"""A broker's own HTTP server: ``/metrics`` for Prometheus, ``/healthz`` and ``/readyz`` for who starts and stops it.
+"""A broker's own HTTP server: its page, ``/metrics`` for Prometheus, ``/healthz`` and ``/readyz`` for who starts and stops it.
 
 The two probes say nothing but whether, so they ask nobody for a login; ``/metrics`` asks for the right DESCRIBE on the cluster where the
-broker asks for logins.
+broker asks for logins. The page (`console`) is loaded by its first request. It is not served where the broker asks for logins and this server does
+not: everybody could do then what the server's own login may.
 """
 
 from __future__ import annotations
@@ -14,16 +15,18 @@ from urllib.parse import urlsplit
 
 from pylog_spark.broker.setting import ConfigError
 from pylog_spark.web.access import Access, Rights
-from pylog_spark.web.beside import HttpOptions, Server, place
+from pylog_spark.web.beside import HttpOptions, Place, Server, place
+from pylog_spark.web.console.history import History
 from pylog_spark.web.refusal import Refusal
 from pylog_spark.web.server import Content, Handler, HttpServer
 
 if TYPE_CHECKING:
-    import ssl
     from collections.abc import Callable
 
     from pylog_spark._native import RawConnection
     from pylog_spark.broker.process import Broker
+    from pylog_spark.web.console.call import Schemas
+    from pylog_spark.web.console.service import Console
 
 log = logging.getLogger("pylog.http")
 
@@ -31,11 +34,12 @@ log = logging.getLogger("pylog.http")
 SCRAPES_MAX = 4
 _PAGES = Server("HTTP server", "--http", needs_client=False)
 _PLAIN = "text/plain; charset=utf-8"
+_PLAIN_PAGES = ("/healthz", "/readyz", "/metrics")
 _DESCRIBE_CLUSTER_VERSION = 1
 
 
-def open_pages(broker: Broker, options: HttpOptions) -> Pages:
-    """Start the HTTP server of a broker that serves.
+def open_pages(broker: Broker, options: HttpOptions, schemas: Schemas | None = None) -> Pages:
+    """Start the HTTP server of a broker that serves; its page shows records by the `schemas` of a registry beside it.
 
     Raises
     ------
@@ -48,12 +52,18 @@ def open_pages(broker: Broker, options: HttpOptions) -> Pages:
         raise ConfigError(
             "The HTTP server's metrics need prometheus-client: pip install 'pylog-spark[http]', or leave out --http."
         ) from error
-    host, port, tls, client, asks = place(broker, options, _PAGES)
+    has_page = options.page and not options.without_login
+    where = place(broker, options, _PAGES)
+    access = Access(where.client, _RIGHTS) if where.asks else None
+    page = _Page(broker, where, access, schemas) if has_page else None
     try:
-        http = Pages(host, port, tls, broker, Access(client, _RIGHTS) if asks else None, exposition(broker), MEDIA)
+        http = Pages(where, broker, access, page, exposition(broker), MEDIA)
     except OSError as error:
-        raise ConfigError(f"The HTTP server cannot listen on {host}:{port}: {error.strerror or error}.") from error
+        sentence = f"The HTTP server cannot listen on {where.host}:{where.port}: {error.strerror or error}."
+        raise ConfigError(sentence) from error
     http.start("pylog-http")
+    if page is not None:
+        page.history.start()
     return http
 
 
@@ -67,17 +77,50 @@ def _asked(connection: RawConnection) -> int:
 _RIGHTS = Rights("the cluster", _asked)
 
 
+class _Page:
+    """The broker's page, which is loaded when somebody looks at it."""
+
+    def __init__(self, broker: Broker, where: Place, access: Access | None, schemas: Schemas | None) -> None:
+        self.history = History(broker, self._sweep)
+        self._broker, self._where, self._access, self._schemas = broker, where, access, schemas
+        self._lock = threading.Lock()
+        self._console: Console | None = None
+
+    def console(self) -> Console:
+        """The page's half that answers."""
+        with self._lock:
+            if self._console is None:
+                from pylog_spark.web.console.service import Console, known_hosts
+
+                where = self._where
+                is_guarded = self._access is not None or where.tls is not None
+                hosts = None if is_guarded else known_hosts(where.host, self._broker)
+                self._console = Console(self._broker, self.history, where.client, self._access, self._schemas, hosts)
+            return self._console
+
+    def close(self) -> None:
+        self.history.close()
+        if self._console is not None:
+            self._console.close()
+
+    def _sweep(self) -> None:
+        if self._console is not None:
+            self._console.sweep()
+
+
 class Pages(HttpServer):
     """The server; made by `open_pages`.
 
     Parameters
     ----------
-    host, port, tls
-        As `HttpServer` has them.
+    where : Place
+        Where it listens.
     broker : Broker
         Whose pages they are.
     access : Access or None
         Who may see the metrics; None: everybody.
+    page : _Page or None
+        The broker's page; None: there is none.
     text : callable
         Gives the text of /metrics.
     media : str
@@ -86,18 +129,23 @@ class Pages(HttpServer):
 
     def __init__(
         self,
-        host: str,
-        port: int,
-        tls: ssl.SSLContext | None,
+        where: Place,
         broker: Broker,
         access: Access | None,
+        page: _Page | None,
         text: Callable[[], bytes],
         media: str,
     ) -> None:
-        self.broker, self.access = broker, access
+        self.broker, self.access, self.page = broker, access, page
         self._text, self._media = text, media
         self._room = threading.BoundedSemaphore(SCRAPES_MAX)
-        super().__init__(host, port, _Handler, tls, log)
+        super().__init__(where.host, where.port, _Handler, where.tls, log)
+
+    def close(self) -> None:
+        """Answer nobody any more, close the connections, and end what the page has open."""
+        super().close()
+        if self.page is not None:
+            self.page.close()
 
     def metrics(self) -> Content:
         """The broker's numbers. Raises `Refusal`."""
@@ -113,11 +161,11 @@ class Pages(HttpServer):
 class _Handler(Handler):
     def answered(self) -> Content:
         """The page."""
-        self.body()
-        http = cast(Pages, self.server)
-        if self.command != "GET":
+        body, http = self.body(), cast(Pages, self.server)
+        path = urlsplit(self.path).path
+        if path in _PLAIN_PAGES and self.command != "GET":
             raise Refusal(405, 405, "Nothing is changed here: GET a page.")
-        match urlsplit(self.path).path:
+        match path:
             case "/healthz":
                 return _probe(http.broker.why_not_healthy)
             case "/readyz":
@@ -126,10 +174,17 @@ class _Handler(Handler):
                 if http.access is not None:
                     http.access.check(self.headers.get("Authorization"), "DESCRIBE")
                 return http.metrics()
-        raise Refusal(404, 404, "There is no such page: /metrics, /healthz and /readyz are here.")
+        if http.page is None:
+            raise Refusal(404, 404, "There is no such page: /metrics, /healthz and /readyz are here.")
+        from pylog_spark.web.console.service import Request
+
+        return http.page.console().answered(Request(self.command, self.path, self.headers, body))
 
     def refused(self, refusal: Refusal) -> Content:
-        """A line of text."""
+        """A line of text; of the page as its API has it."""
+        http, path = cast(Pages, self.server), getattr(self, "path", "")
+        if http.page is not None and urlsplit(path).path not in _PLAIN_PAGES:
+            return http.page.console().refused(path, refusal)
         return Content(_PLAIN, f"{refusal.sentence}\n".encode())
 
 

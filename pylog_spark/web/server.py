@@ -36,11 +36,12 @@ _BACKLOG = 128
 
 
 class Content(NamedTuple):
-    """The body of an answer: its media type, its bytes, and what is called when they are sent or will not be."""
+    """The body of an answer: its media type, its bytes, what is called when they are sent or will not be, and further headers."""
 
     media: str
     sent: bytes
     release: Callable[[], None] = lambda: None
+    headers: tuple[tuple[str, str], ...] = ()
 
 
 class HttpServer(ThreadingHTTPServer):
@@ -247,6 +248,8 @@ class Handler(BaseHTTPRequestHandler, ABC):
         self.send_header("Content-Length", str(len(content.sent)))
         if status == 401:
             self.send_header("WWW-Authenticate", 'Basic realm="pylog"')
+        for name, text in content.headers:
+            self.send_header(name, text)
         self.end_headers()
         self.wfile.write(content.sent)
 

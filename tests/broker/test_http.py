@@ -21,7 +21,7 @@ from pylog_spark.client import Admin, Producer, read_range
 from pylog_spark.results.security import AclBinding
 from pylog_spark.testing import LocalBroker, LocalCluster, ZooKeeper
 from pylog_spark.testing.local_broker import LocalBrokerError
-from pylog_spark.web.beside import HttpOptions
+from pylog_spark.web.beside import HttpOptions, Place
 from pylog_spark.web.pages import SCRAPES_MAX, Pages, open_pages
 from tests.harness.security import AUTHORIZER
 from tests.harness.waiting import until
@@ -78,7 +78,7 @@ def test_prometheus_reads_what_a_broker_has_done_and_what_it_holds(tmp_path: Pat
 def test_probes_are_answered_and_other_pages_are_not(tmp_path: Path) -> None:
     with LocalBroker(tmp_path / "data", http=True) as broker:
         assert asked(f"{broker.http_url}/healthz") == asked(f"{broker.http_url}/readyz?verbose") == (200, "ok\n")
-        status, text = asked(f"{broker.http_url}/")
+        status, text = asked(f"{broker.http_url}/nowhere")
         assert (status, "/metrics" in text) == (404, True)
         assert asked(f"{broker.http_url}/metrics", method="POST")[0] == 405
         url = broker.http_url
@@ -215,7 +215,7 @@ def test_answers_that_nobody_reads_take_bounded_memory(tmp_path: Path) -> None:
             made.append(1)
             return b"#" * (64 << 20)
 
-        pages = Pages("127.0.0.1", 0, None, broker, None, text, "text/plain")
+        pages = Pages(Place("127.0.0.1", 0, None, {}, asks=False), broker, None, None, text, "text/plain")
         pages.start("pages")
         with closing(pages), ExitStack() as stack:
             for number in range(SCRAPES_MAX):

@@ -1,0 +1,161 @@
+"""The cluster and its topics, as a user may see them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pylog_spark
+from pylog_spark.client.admin import EARLIEST, LATEST
+from pylog_spark.client.errors import LogError
+from pylog_spark.results.topics import PartitionDescription, TopicDescription
+from pylog_spark.web.console.call import Call, number
+
+#: Most topics that one answer names.
+TOPICS_MAX = 20_000
+
+
+def cluster(call: Call) -> dict[str, Any]:
+    """The cluster and its brokers, each with how many of the user's partitions it leads and holds."""
+    described = call.session.admin.cluster()
+    leads: dict[int, int] = {}
+    replicas: dict[int, int] = {}
+    for topic in call.session.topics():
+        for partition in topic.partitions:
+            leads[partition.leader] = leads.get(partition.leader, 0) + 1
+            for broker in partition.replicas:
+                replicas[broker] = replicas.get(broker, 0) + 1
+    return {
+        "cluster_id": described.cluster_id,
+        "controller": described.controller_id,
+        "user": call.session.user,
+        "version": pylog_spark.__version__,
+        "brokers": [
+            {
+                "id": each.node_id,
+                "host": each.host,
+                "port": each.port,
+                "rack": each.rack,
+                "leads": leads.get(each.node_id, 0),
+                "replicas": replicas.get(each.node_id, 0),
+            }
+            for each in described.brokers
+        ],
+    }
+
+
+def topics(call: Call) -> dict[str, Any]:
+    """The topics that have a text in their names."""
+    wanted, internal = call.query.get("search", "").lower(), call.has("internal")
+    found = [
+        each
+        for each in call.session.topics()
+        if not each.error and wanted in each.name.lower() and (internal or not each.is_internal)
+    ]
+    found.sort(key=lambda each: each.name)
+    cut = len(found) - TOPICS_MAX
+    return {
+        "topics": [_line(each) for each in found[:TOPICS_MAX]],
+        "total": len(found),
+        "cut": f"{TOPICS_MAX} topics are listed, {cut} more have such names: search for more of the name."
+        if cut > 0
+        else None,
+    }
+
+
+def topic(call: Call) -> dict[str, Any]:
+    """One topic with its partitions and settings."""
+    admin, (name,) = call.session.admin, call.named
+    described = admin.topic(name)
+    configs, refused = _configs(call, name)
+    return {
+        "name": name,
+        "id": described.topic_id,
+        "internal": described.is_internal,
+        "partitions": _partitions(call, described),
+        "configs": configs,
+        "configs_refused": refused,
+    }
+
+
+def _line(topic: TopicDescription) -> dict[str, Any]:
+    return {
+        "name": topic.name,
+        "partitions": len(topic.partitions),
+        "replication": max((len(each.replicas) for each in topic.partitions), default=0),
+        "internal": topic.is_internal,
+        "under_replicated": sum(len(each.isr) < len(each.replicas) for each in topic.partitions),
+        "offline": sum(each.leader < 0 for each in topic.partitions),
+    }
+
+
+def _partitions(call: Call, topic: TopicDescription) -> list[dict[str, Any]]:
+    led = [(topic.name, each.partition) for each in topic.partitions if each.leader >= 0]
+    starts, ends = _offsets(call, led, EARLIEST), _offsets(call, led, LATEST)
+    stable = _offsets(call, led, LATEST, "read_committed")
+    here = {
+        each["partition"]: each["size_bytes"]
+        for each in json.loads(call.beside.broker.partition_numbers())
+        if each["topic"] == topic.name and not each["offline"]
+    }
+    return [_partition(each, starts, ends, stable, here) for each in topic.partitions]
+
+
+def _partition(
+    partition: PartitionDescription,
+    starts: dict[int, int],
+    ends: dict[int, int],
+    stable: dict[int, int],
+    sizes: dict[int, int],
+) -> dict[str, Any]:
+    place = partition.partition
+    return {
+        "partition": place,
+        "leader": partition.leader,
+        "replicas": partition.replicas,
+        "isr": partition.isr,
+        "offline": partition.leader < 0,
+        "start": number(starts[place]) if place in starts else None,
+        "end": number(ends[place]) if place in ends else None,
+        "stable": number(stable[place]) if place in stable else None,
+        "bytes": number(sizes[place]) if place in sizes else None,
+    }
+
+
+def _offsets(
+    call: Call, partitions: Sequence[tuple[str, int]], at: int, isolation: str = "read_uncommitted"
+) -> dict[int, int]:
+    """The offsets of the partitions; of none when one cannot be asked, such as while its leader changes."""
+    if not partitions:
+        return {}
+    try:
+        found = call.session.admin.offsets([(*each, at) for each in partitions], isolation)
+    except LogError as error:
+        if error.kind.endswith("AUTHORIZATION_FAILED"):
+            raise
+        return {}
+    return {each.partition: each.offset for each in found}
+
+
+def _configs(call: Call, name: str) -> tuple[list[dict[str, Any]], str | None]:
+    """The topic's settings, and why they are not shown."""
+    try:
+        (described,) = call.session.admin.configs("topic", [name])
+    except LogError as error:
+        return [], error.sentence
+    if described.error:
+        return [], described.message or f"The settings are not shown: {described.error}."
+    entries: Iterable[Any] = sorted(described.configs, key=lambda each: each.name)
+    return [
+        {
+            "name": each.name,
+            "value": each.value,
+            "source": each.source,
+            "type": each.type,
+            "read_only": each.read_only,
+            "sensitive": each.is_sensitive,
+            "documentation": each.documentation,
+        }
+        for each in entries
+    ], None

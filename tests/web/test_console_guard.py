@@ -1,0 +1,143 @@
+"""Who may use a broker's page: not the pages of other sites, not by other names, and of files only those that are its own."""
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pylog_spark.testing import LocalBroker
+from tests.web.asking import CHANGE, Page
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'"
+)
+TOPIC = b'{"name": "made-by-another-site"}'
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    """The page of a broker without logins."""
+    with LocalBroker(tmp_path_factory.mktemp("broker") / "data", http=True) as broker:
+        yield Page(broker.http_url)
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Content-Type": "application/json"}, 403),
+        ({"Content-Type": "application/json", "X-Requested-With": "XMLHttpRequest"}, 403),
+        ({"X-Requested-With": "pylog"}, 415),
+        ({**CHANGE, "Content-Type": "text/plain"}, 415),
+        ({**CHANGE, "Content-Type": "application/x-www-form-urlencoded"}, 415),
+        ({**CHANGE, "Origin": "http://evil.example"}, 403),
+        ({**CHANGE, "Origin": "null"}, 403),
+        ({**CHANGE, "Origin": "http://127.0.0.1:1"}, 403),
+        ({**CHANGE, "Sec-Fetch-Site": "cross-site"}, 403),
+        ({**CHANGE, "Sec-Fetch-Site": "same-site"}, 403),
+    ],
+)
+@pytest.mark.parametrize("method", ["POST", "DELETE"])
+def test_a_change_that_another_sites_page_could_send_is_refused(
+    page: Page, method: str, headers: dict[str, str], status: int
+) -> None:
+    path = "/api/topics" if method == "POST" else "/api/topics/made-by-another-site"
+    assert page.raw(method, path, headers, TOPIC).error[0] == status
+    assert page.get("topics", search="made-by").said["total"] == 0
+
+
+def test_a_change_of_its_own_page_is_taken(page: Page) -> None:
+    own = {**CHANGE, "Content-Type": "application/json; charset=utf-8", "Origin": f"http://{page.place}"}
+    for headers in (own, {**own, "Sec-Fetch-Site": "same-origin"}):
+        assert page.raw("POST", "/api/topics", headers, b'{"name": "own"}').status in (200, 409)
+        assert page.raw("DELETE", "/api/topics/own", headers, b'{"name": "own"}').status == 200
+
+
+def test_a_name_that_is_not_the_servers_own_is_refused(page: Page) -> None:
+    port = page.place.rpartition(":")[2]
+    for host in (
+        "evil.example",
+        f"evil.example:{port}",
+        "127.0.0.1.evil.example",
+        "",
+        "[::1",
+        "localhost.evil.example",
+    ):
+        for path in ("/", "/api/cluster"):
+            assert page.raw("GET", path, {"Host": host}).status in (400, 421), host
+    for host in (f"localhost:{port}", f"127.0.0.1:{port}", f"[::1]:{port}", f"LOCALHOST:{port}"):
+        assert page.raw("GET", "/api/cluster", {"Host": host}).status == 200, host
+    assert page.raw("GET", "/healthz", {"Host": "evil.example"}).status == 200
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/static/../service.py",
+        "/static/%2e%2e/service.py",
+        "/static/..%2fservice.py",
+        "/static//etc/passwd",
+        "/static/../../../../../../etc/passwd",
+        "/static/",
+        "/static/.",
+        "/static",
+        "/index.html",
+        "/static/index.html%00.js",
+        "//etc/passwd",
+        "/service.py",
+    ],
+)
+def test_only_files_of_the_page_are_there(page: Page, path: str) -> None:
+    answer = page.raw("GET", path)
+    assert (answer.status, answer.headers["content-type"]) == (404, "text/plain; charset=utf-8")
+    assert answer.headers["content-security-policy"] == POLICY
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/api/cluster", 200),
+        ("GET", "/api/topics/nowhere", 404),
+        ("GET", "/api/nowhere", 404),
+        ("GET", "/api", 404),
+        ("GET", "/api/", 404),
+        ("GET", "/api/topics/%ff", 400),
+        ("POST", "/api/cluster", 405),
+        ("PUT", "/api/topics", 405),
+        ("GET", "/api/topics?" + "&".join(f"p{each}=1" for each in range(50)), 400),
+    ],
+)
+def test_each_answer_of_the_api_is_json_that_nobody_keeps_or_frames(
+    page: Page, method: str, path: str, status: int
+) -> None:
+    answer = page.raw(method, path)
+    assert answer.status == status
+    assert answer.headers["content-type"] == "application/json; charset=utf-8"
+    assert answer.headers["cache-control"] == "no-store"
+    assert answer.headers["content-security-policy"] == POLICY
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["referrer-policy"] == "no-referrer"
+    if status != 200:
+        assert answer.error[0] == status
+
+
+def test_a_body_that_is_no_object_is_refused(page: Page) -> None:
+    for body in (b"", b"[]", b"null", b"{", b"\xff", b"[" * 100_000):
+        assert page.raw("POST", "/api/topics", CHANGE, body).error == (400, "INVALID_REQUEST")
+    assert page.raw("POST", "/api/topics", CHANGE, b"{" + b" " * (1 << 20) + b"}").status == 413
+
+
+def test_what_is_no_request_is_refused_too(page: Page) -> None:
+    host, _, port = page.place.rpartition(":")
+    for sent in (b"\x00\x01\x02\r\n\r\n", b"GET\r\n\r\n", b"HEAD /api/cluster HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"):
+        with socket.create_connection((host, int(port)), timeout=20) as connection:
+            connection.sendall(sent)
+            assert connection.recv(100).startswith(b"HTTP/1.1 "), sent
+
+
+def test_the_page_can_be_left_out(tmp_path: Path) -> None:
+    with LocalBroker(tmp_path / "data", http=["--http-without-page"]) as broker:
+        page = Page(broker.http_url)
+        assert page.raw("GET", "/").status == page.get("cluster").status == 404
+        assert page.raw("GET", "/healthz").status == page.raw("GET", "/metrics").status == 200
