@@ -1,6 +1,7 @@
 """The files of a checkpoint, on any file system that `pyarrow.fs` opens: a local folder, ``s3://``, ``gs://``, ``hdfs://``.
 
-A file is replaced by a rename, so that a reader sees the old or the new one. Where Hadoop keeps a checksum beside a file (``.NAME.crc``, on
+A file is replaced by a rename, so that a reader sees the old or the new one; in an object store, which has no rename, it is copied to its name, where
+it appears whole, too. Where Hadoop keeps a checksum beside a file (``.NAME.crc``, on
 local disks) it goes before the file does: Hadoop reads a file without one, and refuses one that does not fit. Nothing is deleted: what no
 longer counts is moved. Not thread-safe.
 """
@@ -9,8 +10,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from pylog_spark.client.errors import LogError
 from pylog_spark.file_systems import open_folder
 
 if TYPE_CHECKING:
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class CheckpointFiles:
-    """A folder; names are relative to it, with slashes.
+    """A folder; names are relative to it, with slashes. Each method raises `LogError` when the file system refuses or is not there.
 
     Parameters
     ----------
@@ -28,7 +31,7 @@ class CheckpointFiles:
     Raises
     ------
     LogError
-        When the URL is of a kind that `pyarrow` does not open.
+        INVALID_ARGUMENT: the URL is of a kind that `pyarrow` does not open.
     """
 
     def __init__(self, location: str) -> None:
@@ -55,24 +58,26 @@ class CheckpointFiles:
 
     def read(self, name: str) -> bytes:
         """The bytes of a file."""
-        with self._system.open_input_stream(self._path(name)) as stream:
+        with self._asked("read"), self._system.open_input_stream(self._path(name)) as stream:
             return bytes(stream.read())
 
     def write(self, name: str, content: bytes) -> None:
         """Make a file, or replace it."""
         path, part = self._path(name), self._path(f"{_folder(name)}.pylog-{_base(name)}.tmp")
-        self._system.create_dir(os.path.dirname(path), recursive=True)
-        with self._system.open_output_stream(part) as stream:
-            stream.write(content)
-        self._drop_checksum(name)
-        self._system.move(part, path)
+        with self._asked("written"):
+            self._system.create_dir(os.path.dirname(path), recursive=True)
+            with self._system.open_output_stream(part) as stream:
+                stream.write(content)
+            self._drop_checksum(name)
+            self._system.move(part, path)
 
     def move(self, name: str, to: str) -> None:
         """Give a file another name in another folder, which is made."""
         path = self._path(to)
-        self._system.create_dir(os.path.dirname(path), recursive=True)
-        self._drop_checksum(name)
-        self._system.move(self._path(name), path)
+        with self._asked("written"):
+            self._system.create_dir(os.path.dirname(path), recursive=True)
+            self._drop_checksum(name)
+            self._system.move(self._path(name), path)
 
     def _drop_checksum(self, name: str) -> None:
         from pyarrow.fs import FileType
@@ -85,7 +90,16 @@ class CheckpointFiles:
         from pyarrow.fs import FileSelector
 
         selector = FileSelector(self._path(folder), allow_not_found=True, recursive=recursive)
-        return list(self._system.get_file_info(selector))
+        with self._asked("read"):
+            return list(self._system.get_file_info(selector))
+
+    @contextmanager
+    def _asked(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            sentence = f"The checkpoint {self.location} cannot be {what}: {str(error).splitlines()[0].rstrip('.')}."
+            raise LogError("CHECKPOINT_UNAVAILABLE", sentence) from error
 
     def _path(self, name: str) -> str:
         return f"{self._root}/{name}" if name else self._root

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import urllib.request
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -20,7 +17,7 @@ from pylog_spark.client.errors import LogError
 from pylog_spark.errors import PylogError
 from pylog_spark.testing import LocalBroker
 from tests.archive.brokers import SHORT, begun, until_short, values
-from tests.archive.support import ROOT
+from tests.archive.s3_store import Store, running_store
 from tests.directories.support import LEVELS, Row, consumed, stored
 from tests.harness import runs
 from tests.mirror.support import ends, write, write_in_transactions
@@ -30,39 +27,11 @@ SEED = runs.seed("PYLOG_ARCHIVE_SEED")
 SMALL = CopyOptions(segment_bytes=4_000, frame_bytes=1_500)
 
 
-class Store:
-    """The server, with a bucket ``logs``."""
-
-    def __init__(self, port: int) -> None:
-        self.port = port
-        self._ask("PUT", "logs")
-
-    def url(self, folder: str) -> str:
-        """The URL of a folder."""
-        return f"s3://logs/{folder}?scheme=http&region=us-east-1&endpoint_override=127.0.0.1%3A{self.port}"
-
-    def fail(self, rate: float, seed: int = 0) -> None:
-        """Fail in so many of the requests."""
-        self._ask("POST", f"_faults?rate={rate}&seed={seed}")
-
-    def _ask(self, method: str, path: str) -> None:
-        with urllib.request.urlopen(urllib.request.Request(f"http://127.0.0.1:{self.port}/{path}", method=method)):
-            pass
-
-
 @pytest.fixture(scope="module")
 def store() -> Iterator[Store]:
     """An S3 server; its credentials are in the environment."""
-    with pytest.MonkeyPatch.context() as patched:
-        for name, value in {"AWS_ACCESS_KEY_ID": "nobody", "AWS_SECRET_ACCESS_KEY": "secret"}.items():
-            patched.setenv(name, value)
-        words = [sys.executable, "-m", "tests.archive.s3_server"]
-        with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
-            assert server.stdout is not None
-            try:
-                yield Store(int(server.stdout.readline()))
-            finally:
-                server.kill()
+    with running_store() as running:
+        yield running
 
 
 @pytest.fixture(scope="module")
