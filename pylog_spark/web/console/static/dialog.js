@@ -24,6 +24,7 @@ export function ask({ title, fields, verb, danger = false, does, done }) {
   form.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
   });
+  form.addEventListener("input", () => trouble.replaceChildren());
   document.body.append(dialog);
   dialog.showModal();
   form.querySelector("input:not([type=checkbox]), textarea, select")?.focus();

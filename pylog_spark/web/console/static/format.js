@@ -14,6 +14,11 @@ export function number(value) {
   return el("span", { class: "n" }, sign, groups.map((group, place) => (place ? el("i", {}, group) : group)));
 }
 
+/** A whole number as text, where no element can be: digits grouped by narrow spaces. */
+export function grouped(value) {
+  return String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, "\u202f");
+}
+
 /** What stands for a number that is not known. */
 export function none(title = "not known") {
   return el("span", { class: "none", title }, "–");
@@ -69,11 +74,8 @@ export function clockText(ms) {
   return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
 }
 
-/** A local time as text, to the millisecond. */
-export function timeText(ms) {
-  const date = new Date(ms);
-  const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
-  return `${day} ${clockText(ms)}.${String(date.getMilliseconds()).padStart(3, "0")}`;
+function dayText(date) {
+  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
 }
 
 /** A time of Kafka's, milliseconds since 1970: local, with UTC in the title. */
@@ -82,7 +84,8 @@ export function time(ms) {
   const date = new Date(Number(ms));
   if (Number.isNaN(date.getTime())) return el("span", { class: "n", title: "no date that a browser can show" }, String(ms));
   const utc = date.toISOString();
-  return el("time", { class: "n", datetime: utc, title: `${utc.replace("T", " ").replace("Z", "")} UTC` }, timeText(Number(ms)));
+  return el("time", { class: "n", datetime: utc, title: `${utc.replace("T", " ").replace("Z", "")} UTC` },
+    el("span", { class: "day" }, `${dayText(date)} `), `${clockText(date)}.${String(date.getMilliseconds()).padStart(3, "0")}`);
 }
 
 /** "1 topic", "2 topics". */

@@ -33,11 +33,12 @@ async function draw() {
     place.append(empty("There is no such view. The bar above has those that there are."));
     return;
   }
-  place.append(trouble);
   try {
     await view(place, { name, rest, query: new URLSearchParams(query) }, signal);
   } catch (error) {
-    if (!isGone(error) && !signal.aborted) say(trouble, error, draw);
+    if (isGone(error) || signal.aborted) return;
+    place.prepend(trouble);
+    say(trouble, error, draw);
   }
 }
 

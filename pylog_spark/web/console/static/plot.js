@@ -5,6 +5,8 @@ import { clockText } from "./format.js";
 
 const WIDTH = 600;
 const HEIGHT = 120;
+/** A plot is at least so wide, in milliseconds: the first numbers of a broker are a beginning, not all. */
+const SPAN_MS = 300_000;
 
 /**
  * A plot.
@@ -72,8 +74,8 @@ export function plot(label, text) {
 }
 
 function scaled(points, known) {
-  const first = points[0][0];
-  const last = Math.max(points[points.length - 1][0], first + 1);
+  const last = points[points.length - 1][0];
+  const first = Math.min(points[0][0], last - SPAN_MS);
   const most = known.reduce((best, [, value]) => Math.max(best, value), 0);
   return {
     points, first, last, most,
@@ -99,7 +101,7 @@ function split(points) {
 function path(piece, scale) {
   const steps = piece.map(([ms, value], place) => `${place ? "L" : "M"}${scale.x(ms).toFixed(1)} ${scale.y(value).toFixed(1)}`);
   // A point alone is a short line, or it would not be seen.
-  return piece.length === 1 ? `${steps[0]} h3` : steps.join(" ");
+  return piece.length === 1 ? `${steps[0]} h-3` : steps.join(" ");
 }
 
 function closed(line, piece, scale) {

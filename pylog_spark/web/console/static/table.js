@@ -1,7 +1,7 @@
 // Tables: sorted by a click on a column's name, drawn piece by piece, walked with j, k and the arrows.
 
 import { el, button, empty } from "./dom.js";
-import { counted } from "./format.js";
+import { counted, grouped } from "./format.js";
 
 /** Rows that are drawn at once; the next come when the end is scrolled to. */
 export const PIECE_ROWS = 200;
@@ -58,7 +58,7 @@ export function table(given) {
   }
 
   function more(all) {
-    const next = button(`Show more: ${state.drawn} of ${counted(all, given.unit)} shown`, grow, { class: "quiet" });
+    const next = button(`Show more: ${grouped(state.drawn)} of ${counted(grouped(all), given.unit)} shown`, grow, { class: "quiet" });
     new IntersectionObserver((seen, observer) => {
       if (!seen.some((each) => each.isIntersecting)) return;
       observer.disconnect();

@@ -3,7 +3,7 @@
 import { el, at, empty } from "../dom.js";
 import { get } from "../api.js";
 import { follow, troubles } from "../live.js";
-import { number, span, spanText, counted } from "../format.js";
+import { number, grouped, span, spanText, counted } from "../format.js";
 import { table } from "../table.js";
 import { plot } from "../plot.js";
 import { state } from "./groups.js";
@@ -12,7 +12,7 @@ export async function group(place, route, signal) {
   const { name } = route;
   const trouble = troubles();
   const facts = el("dl", { class: "facts row-facts" });
-  const lag = plot("Lag", (value) => counted(Math.round(value), "record"));
+  const lag = plot("Lag", (value) => counted(grouped(value), "record"));
   const age = plot("Oldest record not read", spanText);
   const offsets = table({
     label: "Offsets", unit: "partition", key: (row) => `${row.topic}/${row.partition}`,
@@ -20,7 +20,7 @@ export async function group(place, route, signal) {
     columns: [
       { name: "Topic", cell: (row) => el("a", { href: at("topics", row.topic, "partitions") }, row.topic), sort: (row) => row.topic, kind: "main" },
       { name: "Partition", cell: (row) => number(row.partition), sort: (row) => row.partition, num: true },
-      { name: "Offset", cell: (row) => number(row.offset), sort: (row) => row.offset, num: true, title: "the next that it reads" },
+      { name: "Offset", cell: (row) => number(row.offset), sort: (row) => row.offset, num: true, wide: true, title: "the next that it reads" },
       { name: "End", cell: (row) => number(row.end), sort: (row) => row.end, num: true, wide: true },
       { name: "Lag", cell: (row) => number(row.lag), sort: (row) => row.lag, num: true, title: "records that it has not read" },
       { name: "Behind", cell: (row) => behind(row), sort: (row) => row.seconds, num: true, title: "age of the first record that it has not read" },

@@ -19,7 +19,7 @@ export async function groups(place, route, signal) {
       ? empty(`No group's name has “${search.value}” in it.`)
       : empty("No group has read yet. Consumers with a group.id appear here, and Spark queries that keep their progress in a group.")),
     columns: [
-      { name: "Group", cell: (row) => [el("a", { href: at("groups", row.name) }, row.name || "(no name)"), row.query ? badge("Spark query", "accent") : null], sort: (row) => row.name, kind: "main" },
+      { name: "Group", cell: (row) => [el("a", { href: at("groups", row.name) }, row.name || "(no name)"), " ", row.query ? badge("Spark query", "accent") : null], sort: (row) => row.name, kind: "main" },
       { name: "State", cell: state, sort: (row) => row.state },
       { name: "Type", cell: (row) => row.type, sort: (row) => row.type, wide: true },
       { name: "Protocol", cell: (row) => row.protocol || "", sort: (row) => row.protocol, wide: true },

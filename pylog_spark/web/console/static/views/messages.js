@@ -3,7 +3,7 @@
 import { el, button, empty } from "../dom.js";
 import { get } from "../api.js";
 import { follow, troubles, say, FOLLOW_S } from "../live.js";
-import { counted, number, size, time } from "../format.js";
+import { counted, grouped, number, size, time } from "../format.js";
 import { table } from "../table.js";
 import { record, preview } from "./record.js";
 import { searchForm } from "./search_form.js";
@@ -91,7 +91,9 @@ export async function messages(place, topic, partitions, query, signal) {
     place.setAttribute("aria-busy", "true");
     try {
       const answer = await get(["topics", topic, "records"], { ...asked, limit: LIMIT, after }, signal);
-      state.rows = after ? [...state.rows, ...answer.records] : answer.records;
+      // The newest come first where nothing else is asked for; else they are in the log's order, so that more can follow.
+      const records = asked.from === "latest" && !asked.key && !asked.contains ? answer.records.reverse() : answer.records;
+      state.rows = after ? [...state.rows, ...records] : records;
       state.searched = (after ? state.searched : 0) + Number(answer.searched ?? 0);
       list.show(state.rows, !after);
       tell(asked, answer);
@@ -104,7 +106,7 @@ export async function messages(place, topic, partitions, query, signal) {
   function tell(asked, answer) {
     const found = counted(state.rows.length, "record");
     const filtered = asked.key || asked.contains;
-    said.replaceChildren(filtered ? `${found} found, ${state.searched} searched` : found, answer.end && asked.from !== "latest" ? ", to the end" : "", answer.cut ? `. ${answer.cut}` : "");
+    said.replaceChildren(filtered ? `${found} found, ${grouped(state.searched)} searched` : found, answer.end && asked.from !== "latest" ? ", to the end" : "", answer.cut ? `. ${answer.cut}` : "");
     const on = () => follow(() => page(asked, answer.next, state.run.signal), trouble, state.run.signal, 0);
     more.replaceChildren(...(answer.next && !answer.end ? [button(filtered ? "Search on" : "Load more", on, { class: "quiet" })] : []));
   }

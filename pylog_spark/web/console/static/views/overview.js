@@ -3,18 +3,18 @@
 import { el, at, empty, badge } from "../dom.js";
 import { get } from "../api.js";
 import { follow, troubles } from "../live.js";
-import { number, counted, sizeText } from "../format.js";
+import { number, counted, grouped, sizeText } from "../format.js";
 import { table } from "../table.js";
 import { plot } from "../plot.js";
 
 /** Seconds between two looks at all topics, which cost more than the rest. */
 const TOPICS_S = 30;
-const perSecond = (unit) => (value) => `${value < 100 && value !== Math.round(value) ? value.toFixed(1) : Math.round(value)} ${unit}`;
+const perSecond = (value) => `${value < 100 && value !== Math.round(value) ? value.toFixed(1) : grouped(value)} /s`;
 const PLOTS = [
-  ["Records in", perSecond("/s")],
+  ["Records in", perSecond],
   ["Bytes in", (value) => `${sizeText(value)}/s`],
   ["Bytes out", (value) => `${sizeText(value)}/s`],
-  ["Requests", perSecond("/s")],
+  ["Requests", perSecond],
 ];
 
 export async function overview(place, route, signal) {
@@ -24,7 +24,7 @@ export async function overview(place, route, signal) {
   const brokers = table({
     label: "Brokers", unit: "broker", key: (row) => row.id, nothing: () => empty("The cluster names no broker."),
     columns: [
-      { name: "Broker", cell: (row) => [String(row.id), row.is_controller ? badge("controller") : null], sort: (row) => row.id, kind: "main" },
+      { name: "Broker", cell: (row) => [el("span", {}, row.id), " ", row.is_controller ? badge("controller") : null], sort: (row) => row.id, kind: "main" },
       { name: "Address", cell: (row) => `${row.host}:${row.port}`, sort: (row) => row.host },
       { name: "Rack", cell: (row) => row.rack ?? "", sort: (row) => row.rack, wide: true },
       { name: "Leads", cell: (row) => number(row.leads), sort: (row) => row.leads, num: true, title: "partitions that it leads" },

@@ -22,8 +22,8 @@ export function searchForm(partitions, query, search) {
   const key = el("input", { type: "search", placeholder: "Key", "aria-label": "Key", value: query.get("key") ?? "", title: "the whole key" });
   const contains = el("input", { type: "search", placeholder: "Text in key or value", "aria-label": "Text in key or value", value: query.get("contains") ?? "", "data-key-search": true, title: "/" });
   const isolation = el("select", { "aria-label": "Transactions" },
-    el("option", { value: "read_committed" }, "committed"),
-    el("option", { value: "read_uncommitted", selected: query.get("isolation") === "read_uncommitted" }, "all, also not committed"));
+    el("option", { value: "read_committed" }, "committed only"),
+    el("option", { value: "read_uncommitted", selected: query.get("isolation") === "read_uncommitted" }, "also uncommitted"));
   const follows = el("input", { type: "checkbox" });
   const followed = el("label", { class: "tick", title: "show new records as they come" }, follows, "Follow");
   const node = el("form", { class: "tools search", role: "search", on: { submit } },

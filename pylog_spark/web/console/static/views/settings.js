@@ -24,7 +24,7 @@ export function settings(place, name, first, signal) {
     label: "Settings", unit: "setting", key: (row) => row.name,
     nothing: () => empty(search.value ? `No setting has “${search.value}” in its name.` : "The broker shows no setting of this topic."),
     columns: [
-      { name: "Setting", cell: (row) => el("span", { title: row.documentation }, row.name), sort: (row) => row.name, kind: "main" },
+      { name: "Setting", cell: (row) => el("span", { title: row.documentation }, parted(row.name)), sort: (row) => row.name, kind: "main" },
       { name: "Value", cell: value, sort: (row) => row.value, kind: "long" },
       { name: "From", cell: source, sort: (row) => row.source, wide: true },
       { name: "", cell: (row) => (row.read_only ? null : button("Alter", () => alter(row), { class: "quiet small", "aria-label": `Alter ${row.name}` })) },
@@ -68,6 +68,11 @@ export function settings(place, name, first, signal) {
       },
     });
   }
+}
+
+/** A name that breaks after its dots. */
+function parted(name) {
+  return name.split(".").map((part, place) => (place ? [".", el("wbr"), part] : part));
 }
 
 function value(row) {

@@ -43,10 +43,10 @@ function partitions(place, name, described, signal) {
     mark: (row) => (row.offline ? "bad" : null),
     columns: [
       { name: "Partition", cell: (row) => el("a", { href: `${at("topics", name, "messages")}?partition=${row.partition}`, title: "its messages" }, String(row.partition)), sort: (row) => row.partition, num: true },
-      { name: "Leader", cell: (row) => (row.offline ? badge("none", "bad") : String(row.leader)), sort: (row) => row.leader, num: true },
+      { name: "Leader", cell: (row) => (row.offline ? badge("none", "bad") : String(row.leader)), sort: (row) => row.leader, num: true, wide: true },
       { name: "Replicas", cell: (row) => row.replicas.join(", "), wide: true },
       { name: "In sync", cell: (row) => inSync(row), sort: (row) => row.isr.length },
-      { name: "Start", cell: (row) => number(row.start), sort: (row) => row.start, num: true },
+      { name: "Start", cell: (row) => number(row.start), sort: (row) => row.start, num: true, wide: true },
       { name: "End", cell: (row) => number(row.end), sort: (row) => row.end, num: true },
       { name: "Offsets", cell: (row) => number(between(row)), sort: between, num: true, title: "from start to end; with compaction or transactions there are fewer records" },
       { name: "Open", cell: (row) => number(open(row)), sort: open, num: true, wide: true, title: "offsets behind the first open transaction, which read_committed does not read yet" },
@@ -58,7 +58,7 @@ function partitions(place, name, described, signal) {
   follow(async () => {
     now = now ?? (await get(["topics", name], {}, signal));
     const all = now.partitions.reduce((sum, each) => sum + (between(each) ?? 0), 0);
-    facts.replaceChildren(counted(now.partitions.length, "partition"), ", ", number(all), " offsets", now.id ? [", id ", el("code", {}, now.id)] : "");
+    facts.replaceChildren(counted(now.partitions.length, "partition"), ", ", number(all), " offsets", ...(now.id ? [", id ", el("code", {}, now.id)] : []));
     list.show(now.partitions);
     now = null;
   }, trouble, signal);

@@ -3,7 +3,7 @@
 import { el, at, button, empty, badge } from "../dom.js";
 import { get } from "../api.js";
 import { follow, troubles } from "../live.js";
-import { number, counted } from "../format.js";
+import { number, grouped, counted } from "../format.js";
 import { table } from "../table.js";
 import { createTopic } from "./create_topic.js";
 
@@ -25,7 +25,7 @@ export async function topics(place, route, signal) {
       ? empty(`No topic's name has “${search.value}” in it.`)
       : empty("There is no topic yet. Create one, or let a producer write to one.")),
     columns: [
-      { name: "Topic", cell: (row) => [el("a", { href: at("topics", row.name) }, row.name), row.internal ? badge("internal") : null], sort: (row) => row.name, kind: "main" },
+      { name: "Topic", cell: (row) => [el("a", { href: at("topics", row.name) }, row.name), " ", row.internal ? badge("internal") : null], sort: (row) => row.name, kind: "main" },
       { name: "Partitions", cell: (row) => number(row.partitions), sort: (row) => row.partitions, num: true },
       { name: "Replicas", cell: (row) => number(row.replication), sort: (row) => row.replication, num: true, title: "of each partition" },
       { name: "State", cell: state, sort: (row) => row.offline * 1e6 + row.under_replicated },
@@ -37,8 +37,8 @@ export async function topics(place, route, signal) {
     const found = answer.topics.filter((each) => each.name.toLowerCase().includes(wanted));
     list.show(found, fromTop);
     count.textContent = answer.cut
-      ? `${found.length} of ${counted(answer.total, "topic")}: search for the others`
-      : found.length === answer.topics.length ? counted(found.length, "topic") : `${found.length} of ${counted(answer.topics.length, "topic")}`;
+      ? `${grouped(found.length)} of ${counted(grouped(answer.total), "topic")}: search for the others`
+      : found.length === answer.topics.length ? counted(grouped(found.length), "topic") : `${grouped(found.length)} of ${counted(grouped(answer.topics.length), "topic")}`;
   }
 
   const again = follow(async () => {
