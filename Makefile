@@ -155,9 +155,9 @@ five-brokers: develop ## 200 rounds in which two of five brokers are killed at o
 	PYLOG_FIVE_ROUNDS=$${PYLOG_FIVE_ROUNDS:-200} $(BIN)/python -m pytest tests/cluster/test_five_brokers.py --timeout 36000 -s
 
 archive-chaos: export PYLOG_TEST_LONG = 1
-archive-chaos: develop ## 100 rounds of faults while brokers archive and delete what they have archived, and 100 kills of one (PYLOG_ARCHIVED_ROUNDS, PYLOG_ARCHIVE_KILLS)
-	PYLOG_ARCHIVED_ROUNDS=$${PYLOG_ARCHIVED_ROUNDS:-100} PYLOG_ARCHIVE_KILLS=$${PYLOG_ARCHIVE_KILLS:-100} \
-	    $(BIN)/python -m pytest tests/cluster/test_archived.py tests/archive/test_brokers.py --timeout 36000 -s
+archive-chaos: develop ## 100 rounds of faults while brokers archive and delete what they have archived, and 100 kills and losses of power of one (PYLOG_ARCHIVED_ROUNDS, PYLOG_ARCHIVE_KILLS, PYLOG_ARCHIVE_POWER_CUTS)
+	PYLOG_ARCHIVED_ROUNDS=$${PYLOG_ARCHIVED_ROUNDS:-100} PYLOG_ARCHIVE_KILLS=$${PYLOG_ARCHIVE_KILLS:-100} PYLOG_ARCHIVE_POWER_CUTS=$${PYLOG_ARCHIVE_POWER_CUTS:-100} \
+	    $(BIN)/python -m pytest tests/cluster/test_archived.py tests/archive/test_brokers.py tests/archive/test_power.py --timeout 36000 -s
 
 powercut: ## Cut the power of the simulated disk 10,000 times
 	PYLOG_POWER_CUTS=10000 $(CARGO) test $(MANIFEST) --release --package pylog-storage --test integration power_loss -- --nocapture

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Iterator
 from pathlib import Path
+
+from confluent_kafka import Consumer, TopicPartition
 
 from pylog_spark.client import Admin
 from pylog_spark.testing import LocalBroker
@@ -47,3 +50,30 @@ def until_short(admin: Admin, topic: str, least: int, partition: int = 0) -> int
         lambda: found if (found := offset(admin, topic, EARLIEST_LOCAL, partition)) >= least else 0,
         f"{topic}-{partition} begins at {least} on the broker",
     )
+
+
+def read_from(
+    servers: str, topic: str, start: int, count: int, level: str = "read_uncommitted"
+) -> list[tuple[int, bytes]]:
+    """What librdkafka reads from an offset on: offsets and values of so many records."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": servers,
+            "group.id": "any",
+            "isolation.level": level,
+            "auto.offset.reset": "error",
+            "check.crcs": True,
+        }
+    )
+    try:
+        consumer.assign([TopicPartition(topic, 0, start)])
+        found: list[tuple[int, bytes]] = []
+        deadline = time.monotonic() + 30
+        while len(found) < count:
+            assert time.monotonic() < deadline, f"{len(found)} of {count} records from {start} on in 30 s"
+            for message in consumer.consume(count - len(found), 0.2):
+                assert message.error() is None, message.error()
+                found.append((message.offset(), message.value()))
+        return found
+    finally:
+        consumer.close()

@@ -11,7 +11,6 @@ import random
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -33,6 +32,7 @@ from tests.archive.brokers import (
     SHORT,
     begun,
     offset,
+    read_from,
     until_short,
     values,
 )
@@ -70,33 +70,6 @@ def fill(broker: LocalBroker, admin: Admin, topic: str, records: int = 600, **co
     admin.create_topic(topic, 1, config={**SHORT, **configs})
     write(broker.bootstrap_servers, topic, values(0, records), batch_num_messages=10)
     until_short(admin, topic, records * 3 // 4)
-
-
-def read_from(
-    servers: str, topic: str, start: int, count: int, level: str = "read_uncommitted"
-) -> list[tuple[int, bytes]]:
-    """What librdkafka reads from an offset on: offsets and values of so many records."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": servers,
-            "group.id": "any",
-            "isolation.level": level,
-            "auto.offset.reset": "error",
-            "check.crcs": True,
-        }
-    )
-    try:
-        consumer.assign([TopicPartition(topic, 0, start)])
-        found: list[tuple[int, bytes]] = []
-        deadline = time.monotonic() + 30
-        while len(found) < count:
-            assert time.monotonic() < deadline, f"{len(found)} of {count} records from {start} on in 30 s"
-            for message in consumer.consume(count - len(found), 0.2):
-                assert message.error() is None, message.error()
-                found.append((message.offset(), message.value()))
-        return found
-    finally:
-        consumer.close()
 
 
 def test_clients_read_what_was_written_wherever_it_lies(broker: LocalBroker, admin: Admin, archive: Path) -> None:

@@ -59,6 +59,28 @@ def test_losses_of_power_take_all_some_or_nothing_of_what_was_not_synced(tmp_pat
     assert {0, 1000} < left
 
 
+_NAMES = """
+import os, sys
+os.makedirs("synced/above/below")
+for folder in ("synced", "synced/above", "."):
+    opened = os.open(folder, os.O_RDONLY)
+    open(os.path.join(folder, "before"), "w").close()
+    os.fsync(opened)
+    open(os.path.join(folder, "behind"), "w").close()
+open("synced/above/below/file", "w").close()
+os.rename("before", "renamed")
+"""
+
+
+def test_names_that_were_not_synced_are_lost_with_all_below_them(tmp_path: Path) -> None:
+    machine, data = Machine(tmp_path / "machine"), tmp_path / "data"
+    data.mkdir()
+    assert run_on(machine, _NAMES, cwd=data).wait() == 0
+    assert machine.lose_unnamed(data) == 5
+    left = sorted(str(path.relative_to(data)) for path in data.rglob("*"))
+    assert left == ["synced", "synced/above", "synced/above/before", "synced/above/below", "synced/before"]
+
+
 def test_only_the_wall_clock_jumps_and_at_once(tmp_path: Path) -> None:
     machine = Machine(tmp_path / "machine")
     process = run_on(machine, _CLOCKS, stdin=subprocess.PIPE, stdout=subprocess.PIPE)

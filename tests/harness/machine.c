@@ -3,8 +3,10 @@
 
    $PYLOG_TEST_MACHINE is a folder with the file "clock", nanoseconds that are added to the wall clock (a native int64, read
    at every call), and gets the file "synced", a line "inode bytes" for every file that fsync or fdatasync has returned for:
-   so many bytes of it survive a loss of power. Monotonic clocks are the kernel's. */
+   so many bytes of it survive a loss of power; and the file "named", a line "inode name" for every name that was in a folder
+   when fsync has returned for that. Monotonic clocks are the kernel's. */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -20,6 +22,7 @@
 
 static const volatile int64_t *shift;
 static int journal = -1;
+static int names = -1;
 
 static int in_folder(const char *name, int flags) {
     char path[4096];
@@ -42,6 +45,7 @@ __attribute__((constructor)) static void begin(void) {
     }
     shift = page;
     journal = in_folder("synced", O_WRONLY | O_APPEND | O_CREAT);
+    names = in_folder("named", O_WRONLY | O_APPEND | O_CREAT);
 }
 
 static int64_t wall_ns(void) {
@@ -74,13 +78,28 @@ time_t time(time_t *now) {
     return seconds;
 }
 
-/* What was written before the call is what the call makes durable. */
+static void note_names(DIR *folder, ino_t inode) {
+    for (struct dirent *each; (each = readdir(folder));)
+        dprintf(names, "%ju %s\n", (uintmax_t)inode, each->d_name);
+}
+
+/* What was written before the call is what the call makes durable; names that appear meanwhile count as well. */
 static int synced(long number, int file) {
     struct stat before;
-    int known = fstat(file, &before) == 0 && S_ISREG(before.st_mode);
+    int known = fstat(file, &before) == 0;
     int result = (int)syscall(number, file);
-    if (result == 0 && known && journal >= 0)
+    if (result != 0 || !known)
+        return result;
+    if (S_ISREG(before.st_mode) && journal >= 0)
         dprintf(journal, "%ju %jd\n", (uintmax_t)before.st_ino, (intmax_t)before.st_size);
+    if (S_ISDIR(before.st_mode) && names >= 0) {
+        int again = openat(file, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *folder = again < 0 ? NULL : fdopendir(again);
+        if (folder) {
+            note_names(folder, before.st_ino);
+            closedir(folder);
+        }
+    }
     return result;
 }
 

@@ -1,11 +1,13 @@
 """The machine that a broker believes to be on: its power can be cut, and its wall clock jumps. Linux only.
 
 A broker starts with `machine.c` loaded before all else. A loss of power is kill -9, and then every file loses some or all of
-the bytes behind its last fsync; names of files survive, and so do bytes that were written over (the log only appends).
+the bytes behind its last fsync; names of files survive, and so do bytes that were written over (the log only appends). `lose_unnamed`
+takes the names, too, of files and folders that were not synced; what was deleted stays so.
 """
 
 import functools
 import random
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -78,6 +80,22 @@ class Machine:
         if noted.exists() and noted.stat().st_size:
             noted.write_text("of a start before")
         return lost
+
+    def lose_unnamed(self, top: Path) -> int:
+        """Remove what stands in a folder, or below, under a name that was not made durable, with all below it; how many names those were."""
+        journal = self._folder / "named"
+        named = set(journal.read_text().splitlines()) if journal.exists() else set()
+        lost = [path for path in top.iterdir() if f"{top.stat().st_ino} {path.name}" not in named]
+        for path in lost:
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+        return len(lost) + sum(self.lose_unnamed(path) for path in top.iterdir() if path.is_dir())
+
+    def forget_names(self) -> None:
+        """From here on no name is known to be durable: as after a kill that came before the folders were synced."""
+        (self._folder / "named").unlink()
 
     def _durable(self) -> dict[int, int]:
         """Bytes that are durable, by inode."""

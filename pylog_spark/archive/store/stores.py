@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 from urllib.parse import unquote, urlsplit
 
@@ -14,6 +15,9 @@ from pylog_spark.file_systems import is_url, open_folder
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileInfo, FileSystem
+
+#: Folders of which is remembered that they are on the device; with more it is begun anew.
+_MOST_SETTLED = 10_000
 
 
 class Entry(NamedTuple):
@@ -45,6 +49,9 @@ class Store(Protocol):
     def put(self, path: str, content: bytes | bytearray) -> None:
         """Make an object, or one that is there another one; nobody sees a part of it."""
 
+    def settle(self, folder: str) -> None:
+        """Let what stands in a folder, and the folder itself, be there after a loss of power, whoever has put it."""
+
     def delete(self, path: str) -> None:
         """Remove an object. Raises FileNotFoundError."""
 
@@ -66,9 +73,16 @@ def open_store(url: str) -> tuple[Store, str]:
 
 
 class LocalStore:
-    """A disk of this machine, or one that is mounted. What is put is there after a loss of power, as far as the disk promises that."""
+    """A disk of this machine, or one that is mounted. What is put is there after a loss of power, as far as the disk promises that.
+
+    A folder that is there may be one of a process that was killed before it was on the device: so the first object that is put into it
+    lets it be there, with all folders above.
+    """
 
     is_remote = False
+
+    def __init__(self) -> None:
+        self._settled: set[str] = set()
 
     def entries(self, folder: str) -> list[Entry]:
         """See `Store`."""
@@ -96,7 +110,9 @@ class LocalStore:
     def put(self, path: str, content: bytes | bytearray) -> None:
         """See `Store`."""
         folder = os.path.dirname(path)
-        os.makedirs(folder, exist_ok=True)
+        if folder not in self._settled or not os.path.isdir(folder):
+            os.makedirs(folder, exist_ok=True)
+            self.settle(folder)
         part = f"{path}.part"
         with open(part, "wb") as file:
             file.write(content)
@@ -104,15 +120,31 @@ class LocalStore:
             os.fsync(file.fileno())
         os.rename(part, path)
         # The name, too.
-        opened = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(opened)
-        finally:
-            os.close(opened)
+        _sync(folder)
+
+    def settle(self, folder: str) -> None:
+        """See `Store`."""
+        with suppress(FileNotFoundError):
+            _sync(folder)
+            for above in PurePath(folder).parents:
+                # Somebody else's folders far above may be closed to this process, or on a file system that does not sync any.
+                with suppress(OSError):
+                    _sync(above)
+            if len(self._settled) >= _MOST_SETTLED:
+                self._settled.clear()
+            self._settled.add(folder)
 
     def delete(self, path: str) -> None:
         """See `Store`."""
         os.unlink(path)
+
+
+def _sync(folder: str | PurePath) -> None:
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
 
 
 class ArrowStore:
@@ -161,6 +193,9 @@ class ArrowStore:
             if self.entry(path) is not None:
                 self._system.delete_file(path)
             self._system.move(part, path)
+
+    def settle(self, folder: str) -> None:
+        """See `Store`: what such a store shows is there."""
 
     def delete(self, path: str) -> None:
         """See `Store`."""
