@@ -8,7 +8,8 @@ use crate::authorization::table::{
     OFFSET_FOR_LEADER_EPOCH_CLUSTER, OFFSET_FOR_LEADER_EPOCH_REPLICA, OFFSET_FOR_LEADER_EPOCH_TOPIC,
 };
 use crate::call::{Call, Outcome};
-use crate::state::topics::Topic;
+use crate::state::topics::{Partition, Topic};
+use pylog_storage::PartitionLog;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::offset_for_leader_epoch::{
     EpochEndOffset, OffsetForLeaderPartition, OffsetForLeaderTopicResult,
@@ -57,16 +58,42 @@ fn end_offset(
     match led(&call.shared, topic, asked.partition, asked.current_leader_epoch) {
         Err(error) => EpochEndOffset { error_code: error.code(), ..blank },
         // Unknown epochs are answered as -1, -1.
-        Ok((partition, log)) => {
-            let (archives, spec) = (&call.shared.archives, &partition.spec);
-            let archived = (replica_id < 0 && log.config().remote_storage_enable)
-                .then(|| archives.of(log.topic_id(), spec.partition, spec.leader_epoch))
-                .flatten();
-            let old = archived.and_then(|archived| archived.epoch_end(asked.leader_epoch));
-            old.or_else(|| log.epoch_end_offset(asked.leader_epoch)).map_or(
-                blank.clone(),
-                |(leader_epoch, end_offset)| EpochEndOffset { leader_epoch, end_offset, ..blank },
-            )
+        Ok((partition, log)) => match found(call, partition, log, asked.leader_epoch, replica_id) {
+            Ok(Some((leader_epoch, end_offset))) => EpochEndOffset { leader_epoch, end_offset, ..blank },
+            Ok(None) => blank,
+            Err(error) => EpochEndOffset { error_code: error.code(), ..blank },
+        },
+    }
+}
+
+/// The largest epoch up to `epoch` and where it ends: where clients may read the archive, of records that are there, too.
+///
+/// # Errors
+/// KAFKA_STORAGE_ERROR: what the archive has decides, and is not known yet. It may be asked again.
+fn found(
+    call: &Call,
+    partition: &Partition,
+    log: &PartitionLog,
+    epoch: i32,
+    replica_id: i32,
+) -> Result<Option<(i32, i64)>, ErrorCode> {
+    let here = log.epoch_end_offset(epoch);
+    if replica_id >= 0 || !log.config().remote_storage_enable {
+        return Ok(here);
+    }
+    let (archives, spec) = (&call.shared.archives, &partition.spec);
+    let start = log.offsets().log_start_offset;
+    // It ended before all that is here.
+    let older = here.filter(|(_, end)| start > 0 && *end <= start);
+    match (archives.of(log.topic_id(), spec.partition, spec.leader_epoch), older) {
+        (Some(archived), Some((_, end))) => {
+            let found = archived.epoch_end(epoch);
+            Ok(found.or_else(|| Some((archived.epoch_up_to(epoch)?, end))).or(older))
         }
+        (None, Some(_)) => {
+            archives.miss();
+            Err(ErrorCode::KafkaStorageError)
+        }
+        (_, None) => Ok(here),
     }
 }

@@ -30,17 +30,27 @@ pub struct Archived {
     pub start: i64,
     /// The offset behind its last one; equal to `start` when there is nothing.
     pub end: i64,
-    /// Leader epochs and the first offset of each, of all that was ever copied.
+    /// Leader epochs and the first offset of each, of what the archive has in common with the log.
     pub epochs: Vec<(i32, i64)>,
 }
 
 impl Archived {
-    /// The largest epoch up to `epoch`, and where the next one begins; `None` where the archive does not know the next one.
+    /// The largest epoch up to `epoch`, and where the next one begins; `None` where the archive does not know the next one. As in Kafka
+    /// an epoch before all known ones ends where the first of them begins.
     pub fn epoch_end(&self, epoch: i32) -> Option<(i32, i64)> {
+        let (first, start) = *self.epochs.first()?;
+        if (0..first).contains(&epoch) {
+            return Some((epoch, start.max(self.start)));
+        }
         let behind = self.epochs.partition_point(|(known, _)| *known <= epoch);
         let (_, end) = self.epochs.get(behind)?;
         let (found, _) = self.epochs.get(behind.checked_sub(1)?)?;
         Some((*found, *end))
+    }
+
+    /// The largest epoch up to `epoch` of which the archive has records.
+    pub fn epoch_up_to(&self, epoch: i32) -> Option<i32> {
+        self.epochs.iter().rev().map(|(known, _)| *known).find(|known| *known <= epoch)
     }
 }
 
@@ -239,10 +249,14 @@ mod tests {
     fn an_epoch_ends_where_the_archive_knows_the_next_one() {
         let epochs = vec![(1, 0), (3, 10), (5, 20)];
         let archived = Archived { leader_epoch: 5, start: 0, end: 30, epochs };
-        assert_eq!(archived.epoch_end(0), None);
+        assert_eq!(archived.epoch_end(-1), None);
+        assert_eq!(archived.epoch_end(0), Some((0, 0)));
         assert_eq!(archived.epoch_end(1), Some((1, 10)));
         assert_eq!(archived.epoch_end(4), Some((3, 20)));
         assert_eq!(archived.epoch_end(5), None, "the log itself knows where its last epochs end");
+        assert_eq!([0, 1, 4, 9].map(|epoch| archived.epoch_up_to(epoch)), [None, Some(1), Some(3), Some(5)]);
+        let archived = Archived { start: 7, ..archived };
+        assert_eq!(archived.epoch_end(0), Some((0, 7)), "records before the start are deleted");
     }
 
     #[tokio::test]
