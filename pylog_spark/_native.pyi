@@ -236,11 +236,11 @@ class BrokerArchives:
 
     def partitions(
         self,
-    ) -> list[tuple[str, str, int, int, int, int, int, int, int, tuple[int, int, int] | None, bool]]:
+    ) -> list[tuple[str, str, int, int, int, int | None, int, int, int, tuple[int, int, int] | None, bool]]:
         """Give the partitions that are led here, of topics with `remote.storage.enable`.
 
-        Each as topic, its id, partition, leader epoch, first offset here, the offset up to which it may be copied, bytes that only the broker
-        has, `retention.ms`, `retention.bytes`, what groups of `retention.until.checkpointed` need (from an offset on, for so many ms and bytes at
+        Each as topic, its id, partition, leader epoch, first offset here, the offset up to which it may be copied (None with
+        `remote.log.copy.disable`), bytes that only the broker has, `retention.ms`, `retention.bytes`, what groups of `retention.until.checkpointed` need (from an offset on, for so many ms and bytes at
         most; None without groups), whether `set_archived` was called in this epoch.
         """
 

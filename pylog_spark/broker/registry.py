@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from pylog_spark.broker import config, group_config
+from pylog_spark.broker.archived import check_archived
 from pylog_spark.broker.config import BrokerConfig
 from pylog_spark.broker.security import NativeSecurity, SecurityRegistry
 from pylog_spark.broker.setting import ConfigError, Value, show
@@ -550,20 +551,6 @@ def check_topic_config(name: str, text: str) -> str:
     """Give the text to store for a topic setting. Raises `ConfigError`."""
     setting = config.find(config.TOPIC, name)
     return show(setting.parse(text)) or ""
-
-
-def check_archived(broker: BrokerConfig, configs: Mapping[str, str]) -> None:
-    """Raise `ConfigError` when a topic with such settings is to be archived and cannot be."""
-    given = config.parse(config.TOPIC, configs.items())
-    if not given.get("remote.storage.enable"):
-        return
-    if broker.text("archive.url") is None:
-        raise ConfigError(
-            "remote.storage.enable=true is refused: the broker has no archive. Start all brokers with archive.url=URL."
-        )
-    if "compact" in (show(config.topic_value(broker, config.TOPIC["cleanup.policy"], given)) or ""):
-        sentence = "remote.storage.enable=true is refused: a compacted topic cannot be archived, because its records change places."
-        raise ConfigError(sentence)
 
 
 def topic_config_rules(broker: BrokerConfig) -> ConfigRules:

@@ -22,6 +22,7 @@ from pylog_spark.broker import (
     unregister,
 )
 from pylog_spark.broker.answers import Handler, error_of
+from pylog_spark.broker.archived import check_archived
 from pylog_spark.broker.config import BROKER
 from pylog_spark.broker.logger_requests import RESOURCE_BROKER_LOGGER
 from pylog_spark.broker.registry import (
@@ -29,7 +30,6 @@ from pylog_spark.broker.registry import (
     CONFLICTS_MAX,
     TopicRegistry,
     broker_config_rules,
-    check_archived,
     log,
     topic_config_rules,
 )

@@ -68,6 +68,17 @@ _OF_PARTITIONS = (
 )
 
 
+_TOPICS = "kafka_server_brokertopicmetrics"
+_OF_ARCHIVE = (
+    _Number("copied_bytes", f"{_TOPICS}_remotecopybytes", "Bytes of record batches copied to the archive."),
+    _Number("copies", f"{_TOPICS}_remotecopyrequests", "Objects copied to the archive."),
+    _Number("failed_copies", f"{_TOPICS}_remotecopyerrors", "Failures to copy a partition to the archive."),
+    _Number("read_bytes", f"{_TOPICS}_remotefetchbytes", "Bytes of record batches read from the archive for clients."),
+    _Number("reads", f"{_TOPICS}_remotefetchrequests", "Reads of the archive for clients."),
+    _Number("failed_reads", f"{_TOPICS}_remotefetcherrors", "Reads of the archive for clients that failed."),
+)
+
+
 def exposition(broker: Broker) -> Callable[[], bytes]:
     """Give what makes the text of a broker's numbers. It may be called by any thread."""
     registry = CollectorRegistry(auto_describe=False)
@@ -91,7 +102,12 @@ class _OfBroker(Collector):
         yield _gauge(
             "kafka_controller_kafkacontroller_activecontrollercount", "Whether it is the controller.", is_controller
         )
-        yield from _of_partitions(json.loads(self._broker.partition_numbers()))
+        partitions = json.loads(self._broker.partition_numbers())
+        yield from _of_partitions(partitions)
+        if (archive := self._broker.archive_counts()) is not None:
+            for own, name, says in _OF_ARCHIVE:
+                yield CounterMetricFamily(name, says, value=getattr(archive, own))
+            yield from _of_copies(partitions)
         yield from _of_groups(json.loads(self._broker.group_numbers()))
         yield _of_requests(json.loads(self._broker.request_times()))
 
@@ -112,6 +128,24 @@ def _of_partitions(partitions: list[Mapping[str, Any]]) -> Iterator[Metric]:
     replicas, in_sync = "kafka_cluster_partition_replicascount", "kafka_cluster_partition_insyncreplicascount"
     yield _by_partition(replicas, "Replicas of a partition led here.", ((each, each["replicas"]) for each in led))
     yield _by_partition(in_sync, "Those of them in sync.", ((each, each["in_sync"]) for each in led))
+
+
+def _of_copies(partitions: list[Mapping[str, Any]]) -> Iterator[Metric]:
+    """How far copies to the archive are behind, by topic, of the partitions led here."""
+    lags: dict[str, tuple[int, int]] = {}
+    for each in partitions:
+        if (lag := each["copy_lag"]) is not None:
+            segments, size = lags.get(each["topic"], (0, 0))
+            lags[each["topic"]] = (segments + lag[0], size + lag[1])
+    many = GaugeMetricFamily(
+        f"{_TOPICS}_remotecopylagsegments", "Closed segments that the archive lacks.", labels=_LABELS[:1]
+    )
+    large = GaugeMetricFamily(f"{_TOPICS}_remotecopylagbytes", "Bytes of them.", labels=_LABELS[:1])
+    for topic, (segments, size) in lags.items():
+        many.add_metric((topic,), segments)
+        large.add_metric((topic,), size)
+    yield many
+    yield large
 
 
 def _of_groups(groups: Mapping[str, Any]) -> Iterator[Metric]:

@@ -42,10 +42,11 @@ QUERIES = queries()
 
 @pytest.fixture(scope="module")
 def numbers(tmp_path_factory: pytest.TempPathFactory) -> Numbers:
-    """The labels of all numbers, by name, of a broker that has been written to, and has a group."""
+    """The labels of all numbers, by name, of a broker that has been written to, archives, and has a group."""
     folder = tmp_path_factory.mktemp("broker")
-    with LocalBroker(folder / "data", http=True) as broker, Admin(broker.bootstrap_servers) as admin:
-        admin.create_topic("t", partitions=1)
+    archiving = LocalBroker(folder / "data", http=True, archive_url=str(folder / "archive"))
+    with archiving as broker, Admin(broker.bootstrap_servers) as admin:
+        admin.create_topic("t", partitions=1, config={"remote.storage.enable": "true"})
         with Producer(broker.bootstrap_servers, "t") as producer:
             producer.send(b"value")
         admin.alter_group_offsets("g", {("t", 0): 1})

@@ -14,9 +14,9 @@ use pylog_server::archiving;
 use pylog_server::shared::Shared;
 use pylog_server::state::archives::{AbortedBatches, Answered, Archived, Wanted};
 
-/// Topic, its id, partition, leader epoch, first offset, how far it may be copied, bytes here that the archive does not have, `retention.ms`
+/// Topic, its id, partition, leader epoch, first offset, how far it may be copied (`None`: it is not any more), bytes here that the archive does not have, `retention.ms`
 /// and `retention.bytes`, what groups need of it, whether it is known what the archive has.
-type Led = (String, String, i32, i32, i64, i64, u64, i64, i64, Option<(i64, i64, i64)>, bool);
+type Led = (String, String, i32, i32, i64, Option<i64>, u64, i64, i64, Option<(i64, i64, i64)>, bool);
 /// Number, kind, topic, its id, partition, an offset or a time, most bytes.
 type Asked = (u64, &'static str, String, String, i32, i64, usize);
 
@@ -53,7 +53,8 @@ impl BrokerArchives {
             let led = each.map(|at| {
                 let id = ids::text(at.topic_id);
                 let (here, bytes) = (at.log_start_offset, at.bytes_here);
-                let (epoch, until, known) = (at.leader_epoch, at.closed_until, at.is_known);
+                let (epoch, until, known) =
+                    (at.leader_epoch, at.is_copied.then_some(at.closed_until), at.is_known);
                 let (keep_ms, keep_bytes) = at.retention;
                 (at.topic, id, at.partition, epoch, here, until, bytes, keep_ms, keep_bytes, at.needed, known)
             });

@@ -22,6 +22,8 @@ pub struct ArchivedPartition {
     pub leader_epoch: i32,
     /// First offset of the log here.
     pub log_start_offset: i64,
+    /// Whether it is copied (`remote.log.copy.disable` does not say otherwise).
+    pub is_copied: bool,
     /// The offset up to which the log may be copied.
     pub closed_until: i64,
     /// Bytes here that the archive does not have, about.
@@ -63,6 +65,7 @@ fn described(shared: &Shared, topic: &Topic, partition: &Partition) -> Option<Ar
         partition: spec.partition,
         leader_epoch: spec.leader_epoch,
         log_start_offset: log.offsets().log_start_offset,
+        is_copied: config.copies_to_archive(),
         closed_until: log.closed_until(),
         bytes_here: log.bytes_from(known.as_ref().map_or(0, |archived| archived.end)),
         retention: (config.retention_ms, config.retention_bytes),

@@ -27,6 +27,8 @@ pub struct PartitionNumbers {
     pub log_end_offset: i64,
     /// Bytes of its segments.
     pub size_bytes: u64,
+    /// Of one that this broker leads and copies to the archive: closed segments that are not there yet, and their bytes.
+    pub copy_lag: Option<(u64, u64)>,
 }
 
 /// Of all partitions that this broker is a replica of, in no order.
@@ -57,5 +59,8 @@ fn numbers(topic: &str, partition: &Partition, leads: bool) -> PartitionNumbers 
         high_watermark: offsets.map_or(0, |offsets| offsets.high_watermark),
         log_end_offset: offsets.map_or(0, |offsets| offsets.log_end_offset),
         size_bytes: log.map_or(0, |log| log.size_bytes()),
+        copy_lag: log
+            .filter(|log| leads && log.config().copies_to_archive())
+            .map(|log| log.closed_and_not_archived()),
     }
 }

@@ -179,6 +179,10 @@ settings! {
             at_least(1);
         /// Whether the whole size of a new segment is reserved on disk when it is created.
         "preallocate" BOOLEAN preallocate: bool = false, of_broker("log.preallocate");
+        /// Whether brokers stop copying the topic to the archive. What is there is read on; local.retention.ms and local.retention.bytes do
+        /// not count any more, and must be -2 or equal to retention.ms and retention.bytes, by which the broker's segments and the
+        /// archive's are deleted, copied or not.
+        "remote.log.copy.disable" BOOLEAN remote_log_copy_disable: bool = false;
         /// Whether brokers copy closed segments to the archive (archive.url), and delete them from their own disks only then:
         /// local.retention.ms and local.retention.bytes say when. retention.ms and retention.bytes hold for the archive. Not for
         /// compacted topics.
@@ -251,8 +255,13 @@ impl LogConfig {
         !self.retention_until_checkpointed.0.is_empty()
     }
 
+    /// Whether segments are copied to the archive, and deleted here only then.
+    pub fn copies_to_archive(&self) -> bool {
+        self.remote_storage_enable && !self.remote_log_copy_disable
+    }
+
     fn local(&self, own: i64, whole: i64) -> (i64, bool) {
-        match self.remote_storage_enable && own != AS_RETENTION {
+        match self.copies_to_archive() && own != AS_RETENTION {
             true => (own, true),
             false => (whole, false),
         }

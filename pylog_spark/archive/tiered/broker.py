@@ -19,8 +19,9 @@ class Partition(NamedTuple):
         In which it is led.
     start : int
         Its first offset here.
-    closed_until : int
-        The offset up to which it may be copied: its closed segments that are on the device, below the last stable offset.
+    closed_until : int or None
+        The offset up to which it may be copied: its closed segments that are on the device, below the last stable offset; None: it is not copied
+        any more.
     bytes_here : int
         Bytes of segments that the archive does not have, about.
     retention_ms, retention_bytes : int
@@ -36,7 +37,7 @@ class Partition(NamedTuple):
     partition: int
     leader_epoch: int
     start: int
-    closed_until: int
+    closed_until: int | None
     bytes_here: int
     retention_ms: int
     retention_bytes: int

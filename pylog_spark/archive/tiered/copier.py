@@ -24,6 +24,7 @@ from pylog_spark.archive.store.objects import Objects
 from pylog_spark.archive.store.pruning import drop_objects, drop_unnamed
 from pylog_spark.archive.store.writing import PartitionWriter
 from pylog_spark.archive.tiered.broker import Partition, Question, led_partitions
+from pylog_spark.archive.tiered.counting import Counting
 from pylog_spark.archive.tiered.known import KnownArchive
 from pylog_spark.client.errors import LogError, translated
 
@@ -62,6 +63,8 @@ class Copier:
         What the archive has.
     settings : CopierSettings
         How.
+    counting : Counting
+        Where it is counted.
     topic_of : callable
         Gives a topic of the cluster by its name, as it is written into the archive; None when it is gone.
     closing : threading.Event
@@ -74,11 +77,12 @@ class Copier:
         archives: BrokerArchives,
         known: KnownArchive,
         settings: CopierSettings,
+        counting: Counting,
         topic_of: Callable[[str], StoredTopic | None],
         closing: threading.Event,
     ) -> None:
         self._objects, self._archives, self._known, self._settings = objects, archives, known, settings
-        self._topic_of, self._closing = topic_of, closing
+        self._counting, self._topic_of, self._closing = counting, topic_of, closing
         self._stored: dict[str, StoredTopic] = {}
         self._swept: set[tuple[str, int, int]] = set()
         self._failing: dict[tuple[str, int], str] = {}
@@ -121,7 +125,7 @@ class Copier:
         start = start_to_keep(at, manifest, time.time_ns() // 1_000_000)
         if start > manifest.start:
             start = self._where_no_cut_needs_more(at, start)
-        if manifest.end >= at.closed_until and start <= manifest.start:
+        if not _lacks(manifest, at) and start <= manifest.start:
             return
         self._store_topic(at)
         with PartitionWriter(self._objects, at.topic, at.topic_id, at.partition) as writer:
@@ -141,12 +145,13 @@ class Copier:
 
     def _copied(self, at: Partition, writer: PartitionWriter) -> Iterator[tuple[int, int, int, int]]:
         """Copy; gives each segment, when the broker knows of it: first offset, the one behind, bytes of batches and of the object."""
-        if writer.manifest.end >= at.closed_until:
+        if at.closed_until is None or not _lacks(writer.manifest, at):
             return
         say = partial(log.warning, "Archiving %s: %s.", at.name)
         copy = PartitionCopy(partial(self._fetch, at), writer, self._settings.options, at.start, at.closed_until, say)
         for segment in copy.segments():
             self._known.take(at, writer.manifest)
+            self._counting.copied(segment.bytes)
             yield segment.first, segment.next, segment.bytes, segment.size
 
     def _fetch(self, at: Partition, position: int, most: int) -> tuple[bytes, int]:
@@ -215,6 +220,7 @@ class Copier:
             # Another broker leads, and goes on.
             log.info("Archiving %s ends here: %s", at.name, error)
             return
+        self._counting.copy_failed()
         if self._failing.get(at.key) != str(error):
             log.warning(
                 "%s cannot be archived now, and nothing of it is deleted here; it is tried again: %s", at.name, error
@@ -222,9 +228,19 @@ class Copier:
             self._failing[at.key] = str(error)
 
 
+def _lacks(manifest: Manifest, at: Partition) -> bool:
+    """Whether there is something to copy."""
+    return at.closed_until is not None and manifest.end < at.closed_until
+
+
 def start_to_keep(at: Partition, manifest: Manifest, now_ms: int) -> int:
     """The first offset that retention keeps: segments go from the front, whole, and of what groups need only what is beyond the limits of that.
-    Pure."""
+
+    Nothing, when the topic is not copied any more and retention has removed records behind the archive's: as in Kafka a log begins in one place.
+    Pure.
+    """
+    if at.closed_until is None and at.start > manifest.end:
+        return manifest.end
     start = _start_within(at, manifest, now_ms, at.retention_ms, at.retention_bytes)
     if at.needed is None or start <= at.needed[0]:
         return start

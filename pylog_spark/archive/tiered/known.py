@@ -74,9 +74,9 @@ class KnownArchive:
         self._manifests[at.key] = manifest
         end = manifest.end if end is None else end
         start = min(manifest.start, end)
-        if not self._archives.set_archived(
-            at.topic_id, at.partition, at.leader_epoch, (start, end), epochs_of(manifest)
-        ):
+        # Epochs of another history would hide from consumers that the log was truncated.
+        epochs = [each for each in epochs_of(manifest) if each[1] < end]
+        if not self._archives.set_archived(at.topic_id, at.partition, at.leader_epoch, (start, end), epochs):
             raise LogError("NOT_LEADER_OR_FOLLOWER", f"{at.name} is not led here any more.")
 
     def _common_end(self, at: Partition, manifest: Manifest) -> int:

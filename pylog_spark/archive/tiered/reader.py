@@ -20,6 +20,7 @@ from pylog_spark.archive.store.objects import Objects
 from pylog_spark.archive.store.reading import first_at, load_footer
 from pylog_spark.archive.store.segment import Footer, Frame, open_frame
 from pylog_spark.archive.tiered.broker import Question
+from pylog_spark.archive.tiered.counting import Counting
 from pylog_spark.archive.tiered.known import KnownArchive
 from pylog_spark.client.errors import LogError
 
@@ -123,18 +124,23 @@ class ArchiveReader:
         Whose questions.
     known : KnownArchive
         What the archive has.
+    counting : Counting
+        Where it is counted.
     cache_bytes : int
         Bound of what is kept of objects.
     """
 
-    def __init__(self, objects: Objects, archives: BrokerArchives, known: KnownArchive, cache_bytes: int) -> None:
-        self._objects, self._archives, self._known = objects, archives, known
+    def __init__(
+        self, objects: Objects, archives: BrokerArchives, known: KnownArchive, counting: Counting, cache_bytes: int
+    ) -> None:
+        self._objects, self._archives, self._known, self._counting = objects, archives, known, counting
         self._footers: Cache[str, tuple[Footer, tuple[Group, ...]]] = Cache(_FOOTERS, lambda _footer: 1)
         self._groups: Cache[tuple[str, int], bytes] = Cache(cache_bytes, len)
 
     def answer(self, question: Question) -> None:
         """Answer a question for batches or a time; what fails is said, and refused so that the client asks again."""
         behind: int | None = None
+        self._counting.asked()
         manifest = self._known.manifest(question.key)
         try:
             if manifest is None:
@@ -145,10 +151,12 @@ class ArchiveReader:
                 data, behind = self._batches(manifest, question)
                 aborted = manifest.aborted_in(question.value, behind)
                 self._archives.answer_batches(question.number, data, aborted)
+                self._counting.read(len(data))
         except (LogError, OSError) as error:
             kind = "OFFSET_OUT_OF_RANGE" if isinstance(error, FileNotFoundError) else ""
             log.warning("%s cannot be read from the archive at %d: %s", question.name, question.value, error)
             self._archives.refuse(question.number, kind)
+            self._counting.read_failed()
         if manifest is not None and behind is not None:
             self._read_ahead(manifest, behind)
 

@@ -27,6 +27,7 @@ from pylog_spark.archive.store.objects import Objects
 from pylog_spark.archive.store.root import open_root
 from pylog_spark.archive.tiered.broker import Partition, Question, led_partitions
 from pylog_spark.archive.tiered.copier import Copier, CopierSettings
+from pylog_spark.archive.tiered.counting import ArchiveCounts, Counting
 from pylog_spark.archive.tiered.known import KnownArchive
 from pylog_spark.archive.tiered.reader import ArchiveReader
 from pylog_spark.archive.tiered.sweeping import Cluster, Sweeper
@@ -116,8 +117,14 @@ class ArchiveService:
     ) -> None:
         self._archives, self._settings, self._cluster, self._topic_of = archives, settings, cluster, topic_of
         self._closing, self._due = threading.Event(), threading.Event()
+        self._counting = Counting()
         self._threads: list[threading.Thread] = []
         self._claiming, self._claimed = threading.Lock(), set[tuple[str, int]]()
+
+    @property
+    def counts(self) -> ArchiveCounts:
+        """What was done since the start."""
+        return self._counting.now
 
     def start(self) -> None:
         """Start; the archive is made when there is none, and may be out of reach."""
@@ -162,8 +169,8 @@ class ArchiveService:
         known = KnownArchive(objects, archives)
         options = CopyOptions(settings.level, settings.segment_bytes, settings.long_range)
         copying = CopierSettings(options, settings.bytes_per_second)
-        copier = Copier(objects, archives, known, copying, self._topic_of, self._closing)
-        reader = ArchiveReader(objects, archives, known, settings.cache_bytes)
+        copier = Copier(objects, archives, known, copying, self._counting, self._topic_of, self._closing)
+        reader = ArchiveReader(objects, archives, known, self._counting, settings.cache_bytes)
         for number in range(_LEARNERS):
             self._begin(f"pylog-archive-known-{number}", partial(self._learn, known))
         for number in range(settings.readers):

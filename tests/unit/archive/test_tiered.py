@@ -32,8 +32,10 @@ def partition(
     retention_bytes: int = -1,
     bytes_here: int = 0,
     needed: tuple[int, int, int] | None = None,
+    start: int = 20,
+    closed_until: int | None = 30,
 ) -> Partition:
-    return Partition("t", "id", 0, 3, 20, 30, bytes_here, retention_ms, retention_bytes, needed, True)
+    return Partition("t", "id", 0, 3, start, closed_until, bytes_here, retention_ms, retention_bytes, needed, True)
 
 
 THREE = manifest((0, 10, 100), (10, 20, 900), (20, 30, 200))
@@ -51,6 +53,9 @@ THREE = manifest((0, 10, 100), (10, 20, 900), (20, 30, 200))
         (partition(retention_bytes=200, bytes_here=150), 20),
         (partition(retention_bytes=0, bytes_here=150), 30),
         (partition(retention_ms=500, retention_bytes=100), 20),
+        (partition(start=31), 0),
+        (partition(start=30, closed_until=None), 0),
+        (partition(start=31, closed_until=None), 30),
     ],
 )
 def test_only_a_run_of_segments_from_the_front_goes_by_time_and_size(at: Partition, start: int) -> None:

@@ -30,6 +30,7 @@ def test_no_setting_is_declared_twice_and_every_fallback_exists():
             "mirror.source",
             ".schema.validation",
             "remote.storage.enable",
+            "remote.log.copy.disable",
             "dead.letter.topic",
             "until.checkpointed",
             "until.checkpointed.max.bytes",

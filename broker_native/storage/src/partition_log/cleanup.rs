@@ -74,7 +74,7 @@ impl PartitionLog {
             aged.push(self.aged(segment, end.segment)?);
         }
         let (start, limit) = start_to_keep(&aged, &config, now_ms, end.offset);
-        let (start, limit) = match config.keeps_for_groups() && !config.remote_storage_enable {
+        let (start, limit) = match config.keeps_for_groups() && !config.copies_to_archive() {
             true => {
                 start_for_groups((start, limit), self.needed_from(), (&aged, &config), now_ms, end.offset)
             }
@@ -104,7 +104,7 @@ impl PartitionLog {
 
     /// The offset before which records may be removed by retention: of a log that is archived, the one behind what the archive has.
     fn may_be_removed_until(&self, config: &LogConfig) -> i64 {
-        match config.remote_storage_enable {
+        match config.copies_to_archive() {
             true => self.archived_until.load(Ordering::Acquire),
             false => i64::MAX,
         }
@@ -137,6 +137,14 @@ impl PartitionLog {
     pub fn bytes_from(&self, offset: i64) -> u64 {
         let segments = self.view.segments();
         segments.iter().filter(|segment| segment.base_offset >= offset).map(|segment| segment.size()).sum()
+    }
+
+    /// Closed segments, and their bytes, that the archive does not have as a whole.
+    pub fn closed_and_not_archived(&self) -> (u64, u64) {
+        let (segments, until) = (self.view.segments(), self.archived_until.load(Ordering::Acquire));
+        let closed = segments.iter().zip(segments.iter().skip(1));
+        let missing = closed.filter(|(_, next)| next.base_offset > until);
+        missing.fold((0, 0), |(count, bytes), (segment, _)| (count + 1, bytes + segment.size()))
     }
 
     fn aged(&self, segment: &Segment, active_base: i64) -> Result<Aged> {
@@ -393,19 +401,21 @@ mod tests {
 
     #[test]
     fn of_a_log_that_is_archived_the_local_limits_count_where_they_are_given() {
-        let limits = |remote_storage_enable, local_retention_ms| {
+        let limits = |remote_storage_enable, local_retention_ms, remote_log_copy_disable| {
             let config = LogConfig {
                 remote_storage_enable,
+                remote_log_copy_disable,
                 local_retention_ms,
                 retention_ms: 900,
                 ..LogConfig::default()
             };
             start_to_keep(&segments(&[0, 500, 950]), &config, 1_000, 99)
         };
-        assert_eq!(limits(false, 100), (10, RetentionLimit::ForMs(900)));
-        assert_eq!(limits(true, -2), (10, RetentionLimit::ForMs(900)));
-        assert_eq!(limits(true, 100), (20, RetentionLimit::LocalForMs(100)));
-        assert_eq!(limits(true, -1), (0, RetentionLimit::LocalForMs(-1)));
+        assert_eq!(limits(false, 100, false), (10, RetentionLimit::ForMs(900)));
+        assert_eq!(limits(true, -2, false), (10, RetentionLimit::ForMs(900)));
+        assert_eq!(limits(true, 100, false), (20, RetentionLimit::LocalForMs(100)));
+        assert_eq!(limits(true, -1, false), (0, RetentionLimit::LocalForMs(-1)));
+        assert_eq!(limits(true, 100, true), (10, RetentionLimit::ForMs(900)), "nothing is copied any more");
     }
 
     #[test]
