@@ -33,6 +33,7 @@ _VERBS = {
     "quota": "List, set and remove quotas of users, client ids and addresses.",
     "checkpoint": "Look at a streaming query's checkpoint, show its lag, rewind it, copy it.",
     "group": "List and describe consumer groups, reset their offsets, delete them.",
+    "top": "Show brokers, topics and groups in a terminal, with rates and lag.",
     "mirror": "Keep topics of another cluster, Apache Kafka or pylog, in this one.",
     "produce": "Write lines of a file or of standard input into a topic.",
     "consume": "Print the records of a topic.",
