@@ -22,13 +22,12 @@ const [from, to] = process.argv.slice(1);
 pipeline(createReadStream(from), createBrotliDecompress(), createWriteStream(to))
   .catch((error) => { console.error(error); process.exit(1); });
 """
-# Its own fonts first, so that pages look the same everywhere; the system's for letters that those do not have.
+# The package's font, for machines without any, and the system's.
 _FONTS = """<?xml version="1.0"?>
 <!DOCTYPE fontconfig SYSTEM "fonts.dtd">
 <fontconfig>
   <dir prefix="relative">fonts</dir>
   <cachedir prefix="xdg">fontconfig</cachedir>
-  <alias binding="same"><family>sans-serif</family><prefer><family>Open Sans</family></prefer></alias>
   <include ignore_missing="yes">/etc/fonts/fonts.conf</include>
 </fontconfig>
 """

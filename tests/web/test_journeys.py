@@ -10,7 +10,9 @@ import pytest
 from playwright.sync_api import Browser, Locator, expect
 
 from pylog_spark.client import Admin, Producer
+from pylog_spark.results.security import AclBinding
 from pylog_spark.testing import LocalBroker
+from tests.harness.security import AUTHORIZER
 from tests.web.browser import PHONE, Console, browser
 from tests.web.stand import HOSTILE, ORDERS, READ, TOPICS, UNREAD, open_transaction, order_ms, stand
 
@@ -241,8 +243,10 @@ def test_a_topic_is_created_widened_and_deleted(console: Console, broker: LocalB
 
 def test_a_setting_is_altered(console: Console, broker: LocalBroker) -> None:
     page = console.open("topics/to-be-altered/settings")
+    expect(page.get_by_role("row", name=re.compile("^segment.bytes "))).to_be_visible()
     page.keyboard.press("/")
     page.keyboard.type("retention.ms")
+    expect(page.get_by_role("row", name=re.compile("^segment.bytes "))).to_have_count(0)
     page.get_by_role("button", name="Alter retention.ms").click()
     dialog = page.get_by_role("dialog", name="Alter retention.ms")
     dialog.get_by_label("Value").fill("soon")
@@ -267,9 +271,9 @@ def test_a_group_shows_its_lag_in_records_and_seconds_over_time(console: Console
     expect(console.table("Offsets").locator("tbody tr")).to_have_count(3)
     assert console.column("Offsets", "Offset") == [str(READ)] * 3
     assert console.column("Offsets", "Lag") == [str(count) for count in UNREAD]
-    assert all(re.fullmatch(r"\d+ h \d+ min", text) for text in console.column("Offsets", "Behind"))
+    assert all(re.fullmatch(r"\d+(\.\d)? s|\d+ min \d+ s", text) for text in console.column("Offsets", "Behind"))
     expect(page.get_by_role("img", name=re.compile(f"Lag: now {sum(UNREAD)} records"))).to_be_visible()
-    expect(page.get_by_role("img", name=re.compile("Oldest record not read: now [0-9.]+ s"))).to_be_visible()
+    expect(page.get_by_role("img", name=re.compile("Behind: now [0-9.]+ s"))).to_be_visible()
     expect(row(console, "Members", "billing-1")).to_contain_text("invoices 0, 1, 2")
     console.picture("group")
 
@@ -346,7 +350,7 @@ def brightness(console: Console) -> int:
 
 
 def test_no_view_is_wider_than_a_phone(opened: OPEN) -> None:
-    phone = opened(viewport=PHONE, has_touch=True, is_mobile=True, device_scale_factor=2)
+    phone = opened(viewport=PHONE, has_touch=True, is_mobile=True)
     views = {
         "": "Brokers", "topics": "Topics", "topics/orders": "Messages", "topics/orders/partitions": "Partitions",
         "topics/orders/settings": "Settings", "groups": "Groups", "groups/billing": "Offsets", "transactions": "Transactions",
@@ -413,3 +417,29 @@ def test_a_page_whose_broker_stops_says_so_and_goes_on_when_it_is_back(opened: O
     console.wrong.clear()
     with Producer(broker.bootstrap_servers, "orders") as producer:
         producer.send(b"after the stop")
+
+
+def test_a_user_sees_and_does_what_acls_allow_and_is_told_what_they_do_not(chromium: Browser, tmp_path: Path) -> None:
+    settings = {"sasl": "SCRAM-SHA-256", "http": True, "authorizer_class_name": AUTHORIZER}
+    with LocalBroker(tmp_path / "data", **settings) as broker:
+        with Admin(broker.bootstrap_servers, broker.security_settings) as admin:
+            admin.set_user_scram_credential("reader", "secret", "SCRAM-SHA-256")
+            admin.create_topic("hers")
+            admin.create_topic("not-hers")
+            admin.create_acls([AclBinding("TOPIC", "hers", "LITERAL", "User:reader", "*", "READ", "ALLOW")])
+        login = {"username": "reader", "password": "secret"}
+        console = Console(chromium, broker.http_url, tmp_path, http_credentials=login)
+        page = console.open()
+        expect(page.get_by_text("reader", exact=True)).to_be_visible()
+        expect(page.get_by_text("DESCRIBE on the cluster")).to_be_visible()
+        console.open("topics")
+        expect(console.table("Topics").locator("tbody tr")).to_have_count(1)
+        page.get_by_role("link", name="hers").click()
+        expect(page.get_by_text("There is no record yet.")).to_be_visible()
+        page.get_by_role("button", name="Produce").click()
+        page.get_by_label("Value", exact=True).fill("no")
+        page.keyboard.press("Control+Enter")
+        expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("AUTHORIZATION_FAILED")
+        console.picture("refused")
+        console.wrong.clear()
+        console.close()

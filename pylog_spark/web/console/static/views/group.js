@@ -13,7 +13,7 @@ export async function group(place, route, signal) {
   const trouble = troubles();
   const facts = el("dl", { class: "facts row-facts" });
   const lag = plot("Lag", (value) => counted(grouped(value), "record"));
-  const age = plot("Oldest record not read", spanText);
+  const age = plot("Behind", spanText);
   const offsets = table({
     label: "Offsets", unit: "partition", key: (row) => `${row.topic}/${row.partition}`,
     nothing: () => empty("The group has committed no offset."),
@@ -48,7 +48,7 @@ export async function group(place, route, signal) {
     const oldest = found.offsets.reduce((most, each) => Math.max(most, each.seconds ?? 0), 0);
     facts.replaceChildren(...[
       ["State", state(found)], ["Type", found.type], ["Members", number(found.members.length)], ["Lag", number(all)], ["Behind", span(oldest)],
-    ].flatMap(([word, value]) => [el("dt", {}, word), el("dd", {}, value)]));
+    ].map(([word, value]) => el("div", {}, el("dt", {}, word), el("dd", {}, value))));
     offsets.show(found.offsets);
     members.show(found.members);
     lag.show(history.points.map(([ms, records]) => [ms, records]));

@@ -31,14 +31,15 @@ export async function overview(place, route, signal) {
       { name: "Replicas", cell: (row) => number(row.replicas), sort: (row) => row.replicas, num: true },
     ],
   });
+  const shown = el("section", { class: "plots" }, plots.map((each) => each.node));
   const trouble = troubles();
   place.append(el("h1", {}, "Overview"), trouble,
     el("section", { class: "cards" }, el("div", { class: "card" }, facts), el("div", { class: "card" }, health)),
-    el("h2", {}, "This broker"), el("section", { class: "plots" }, plots.map((each) => each.node)),
+    el("h2", {}, "This broker"), shown,
     el("h2", {}, "Brokers"), brokers.node);
 
   follow(async () => {
-    const [cluster, rates] = await Promise.all([get(["cluster"], {}, signal), get(["rates"], {}, signal)]);
+    const [cluster, rates] = await Promise.all([get(["cluster"], {}, signal), ratesOrWhyNot(signal)]);
     facts.replaceChildren(...pairs([
       ["Cluster", el("code", {}, cluster.cluster_id)],
       ["Controller", cluster.controller === null ? badge("none", "bad") : `broker ${cluster.controller}`],
@@ -46,12 +47,23 @@ export async function overview(place, route, signal) {
       ["Version", cluster.version],
     ]));
     brokers.show(cluster.brokers.map((each) => ({ ...each, is_controller: each.id === cluster.controller })));
+    shown.replaceChildren(...(rates.refused ? [el("p", { class: "dim" }, rates.refused)] : plots.map((each) => each.node)));
     plots.forEach((each, column) => each.show(rates.points.map((point) => [point[0], point[column + 1]])));
   }, trouble, signal);
-  follow(async () => health.replaceChildren(...pairs(health_of(await get(["topics"], { internal: 1 }, signal)))), troubles(), signal, TOPICS_S);
+  follow(async () => health.replaceChildren(...pairs(healthOf(await get(["topics"], { internal: 1 }, signal)))), troubles(), signal, TOPICS_S);
 }
 
-function health_of(answer) {
+/** The rates, which not everybody may see. */
+async function ratesOrWhyNot(signal) {
+  try {
+    return await get(["rates"], {}, signal);
+  } catch (error) {
+    if (error.status !== 403) throw error;
+    return { points: [], refused: error.message };
+  }
+}
+
+function healthOf(answer) {
   const sum = (of) => answer.topics.reduce((all, each) => all + Number(of(each)), 0);
   const under = sum((each) => each.under_replicated);
   const offline = sum((each) => each.offline);

@@ -29,7 +29,7 @@ export function record(row, close) {
     el("div", { class: "detail-head" },
       el("h2", {}, `Partition ${row.partition}, offset `, number(row.offset)),
       button("×", close, { class: "quiet", "data-key-close": true, "aria-label": "Close", title: "Close (Esc)" })),
-    el("dl", { class: "facts row-facts" }, facts.map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])),
+    el("dl", { class: "facts row-facts" }, facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)))),
     part("Key", row.key), part("Value", row.value), headers(row.headers));
 }
 

@@ -16,13 +16,13 @@ const SOURCES = {
 };
 const OWN = "DYNAMIC_TOPIC_CONFIG";
 
-export function settings(place, name, first, signal) {
+export function settings(place, name, described, signal) {
   const search = el("input", { type: "search", placeholder: "Search settings", "aria-label": "Search settings", "data-key-search": true, title: "/" });
   const trouble = troubles();
-  let configs = first;
+  let configs = described.configs;
   const list = table({
     label: "Settings", unit: "setting", key: (row) => row.name,
-    nothing: () => empty(search.value ? `No setting has “${search.value}” in its name.` : "The broker shows no setting of this topic."),
+    nothing: () => empty(search.value ? `No setting has “${search.value}” in its name.` : described.configs_refused ?? "The topic has no setting."),
     columns: [
       { name: "Setting", cell: (row) => el("span", { title: row.documentation }, parted(row.name)), sort: (row) => row.name, kind: "main" },
       { name: "Value", cell: value, sort: (row) => row.value, kind: "long" },

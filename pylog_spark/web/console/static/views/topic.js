@@ -31,7 +31,7 @@ export async function topic(place, route, signal) {
     el("nav", { class: "tabs", "aria-label": "Of this topic" }, links),
     inside);
   if (tab === "partitions") partitions(inside, name, described, signal);
-  else if (tab === "settings") settings(inside, name, described.configs, signal);
+  else if (tab === "settings") settings(inside, name, described, signal);
   else await messages(inside, name, count, route.query, signal);
 }
 
