@@ -118,7 +118,7 @@ format: develop ## Format Python and Rust, sort imports
 
 # The theme's notice is about a later mkdocs than the one that is pinned.
 docs: export NO_MKDOCS_2_WARNING = 1
-docs: preflight $(VENV)/.dependencies ## The documentation as a site in site/, without network; a link that leads nowhere is an error
+docs: develop ## The documentation as a site in site/, without network; a link that leads nowhere is an error
 	$(BIN)/python -m mkdocs build --strict --quiet
 
 test-cluster: preflight-test develop $(VENV)/.spark-home/classes.jsa ## The tests of other clients, of the Python client, of Spark, and the sink under kill -9, against three brokers with replicas

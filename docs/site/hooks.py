@@ -1,6 +1,7 @@
 """What mkdocs does not do by itself (`mkdocs.yml` names this file): pages from files outside of `docs/`, and links to them.
 
     README.md and other pages of the repository -> a page each (`PAGES`)
+    what every command says at ``--help`` -> one page (`COMMANDS`)
     what the public modules export (`REFERENCE`) -> a page for each module, filled from the docstrings by mkdocstrings
     any other file that a page links to -> a page that shows it; a link to a folder that has no page becomes its text
 
@@ -13,6 +14,7 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import click
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
@@ -43,6 +45,9 @@ REFERENCE: dict[str, tuple[str, ...]] = {
     "pylog_spark.testing": (),
     "pylog_spark.testing.plugin": ("pylog_broker", "pylog_topic", "pylog_cluster", "pylog_spark_session"),
 }
+#: The page of commands, as wide as their help is in it.
+COMMANDS = "reference/commands.md"
+_WIDTH = 90
 #: A larger file that a page links to is offered as it is, not shown.
 SHOWN_BYTES_MAX = 100_000
 _SHOWN = {".conf": "ini", ".example": "ini", ".java": "java", ".py": "python", ".xml": "xml", ".yml": "yaml"}
@@ -68,6 +73,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, place, content=(ROOT / name).read_text()))
     for module in REFERENCE:
         files.append(File.generated(config, f"reference/{module}.md", content=reference(module)))
+    files.append(File.generated(config, COMMANDS, content=commands_page()))
     sources = {name: place for place, name in PAGES.items()}
     for page in list(files.documentation_pages()):
         origin = sources.get(page.src_uri, f"docs/{page.src_uri}")
@@ -134,7 +140,7 @@ def shown(name: str, config: MkDocsConfig) -> File:
     if not place.endswith(".md"):
         return File.generated(config, place, abs_src_path=str(file))
     fence = "`" * 8
-    code = f"# {name}\n\n{fence}{_SHOWN[file.suffix]}\n{file.read_text()}{fence}\n"
+    code = f"---\ntitle: {name}\n---\n\n# {name}\n\n{fence}{_SHOWN[file.suffix]}\n{file.read_text()}{fence}\n"
     return File.generated(config, place, content=code)
 
 
@@ -142,7 +148,35 @@ def reference(module: str) -> str:
     """Give the page of a public module: its own text, then each name that it exports."""
     names = exported(module)
     options = ["    options:", "      heading_level: 1", "      show_root_full_path: true", "      members: false"]
-    parts = [f"::: {module}", *options]
+    parts = ["---", f"title: {module}", "---", "", f"::: {module}", *options]
     for name in names:
         parts += ["", f"::: {module}.{name}"]
+    return "\n".join(parts) + "\n"
+
+
+def commands() -> Iterator[tuple[str, click.Command, click.Context]]:
+    """Give every command with the words by which it is called, those of a group behind it."""
+    from pylog_spark.cli.main import pylog
+
+    def below(
+        words: str, command: click.Command, parent: click.Context | None
+    ) -> Iterator[tuple[str, click.Command, click.Context]]:
+        settings = {**command.context_settings, "terminal_width": _WIDTH}
+        context = command.context_class(command, info_name=words.rpartition(" ")[2], parent=parent, **settings)
+        yield words, command, context
+        if isinstance(command, click.Group):
+            for name in command.list_commands(context):
+                found = command.get_command(context, name)
+                if found is not None and not found.hidden:
+                    yield from below(f"{words} {name}", found, context)
+
+    return below("pylog", pylog, None)
+
+
+def commands_page() -> str:
+    """Give the page of commands: what each says at ``--help``."""
+    parts = ["# Commands", "", "What `pylog` and each of its commands say at `--help`."]
+    for words, command, context in commands():
+        level = "#" * min(1 + len(words.split()), 3)
+        parts += ["", f"{level} `{words}`", "", "```text", command.get_help(context), "```"]
     return "\n".join(parts) + "\n"

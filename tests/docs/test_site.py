@@ -1,8 +1,9 @@
 """The documentation as a site, built as by ``make docs``: without a warning, without network, and with every link leading somewhere.
 
-It is built once, by mkdocs in a process of its own that may not connect to anything; every test looks at what came of it. Some 5 s.
+It is built once, by mkdocs in a process of its own that may not connect to anything; every test looks at what came of it. Some 6 s.
 """
 
+import html
 import re
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from urllib.parse import unquote
 
+import click
 import pytest
 from markdown_it import MarkdownIt
 
@@ -158,6 +160,19 @@ def test_every_module_that_says_what_is_public_is_in_the_reference() -> None:
     # What the data source and a broker are made of.
     inside = {"pylog_spark.archive.tiered.beside", "pylog_spark.offsets", "pylog_spark.options"}
     assert public - inside - set(hooks().REFERENCE) == set()
+
+
+def test_every_command_and_every_option_of_it_is_on_the_page_of_commands(site: Path, pages: dict[Path, Page]) -> None:
+    place = (site / hooks().COMMANDS).with_suffix(".html")
+    text = html.unescape(re.sub("<[^>]+>", "", place.read_text()))
+    found = list(hooks().commands())
+    assert {words for words, _, _ in found} >= {"pylog", "pylog broker", "pylog topic create"}
+    for words, command, _ in found:
+        assert words.replace(" ", "-") in pages[place].names
+        options = [
+            option.opts[0] for option in command.params if isinstance(option, click.Option) and not option.hidden
+        ]
+        assert [option for option in options if option not in text] == [], words
 
 
 def test_an_example_of_a_docstring_is_shown_as_code(site: Path) -> None:
