@@ -292,6 +292,15 @@ class Broker:
         state = "closed" if self._closing.is_set() else "running"
         return f"<pylog broker {self.bootstrap_servers} {state}, data in {self.data_dir}>"
 
+    def _repr_html_(self) -> str:
+        # In a notebook; a broker without one does not load it.
+        from pylog_spark.results.markup import Shown, as_html
+
+        state = "closed" if self._closing.is_set() else "running"
+        counts = () if state == "closed" else (("topics", self.topic_count), ("partitions", self.partition_count))
+        rows = [("address", self.bootstrap_servers), ("data", self.data_dir), *counts]
+        return as_html(Shown(f"Broker: {state}", ("", ""), rows))
+
     def _control_loop(self) -> None:
         # Not at the top, so that a broker answers its first clients sooner; and not when the first of them asks for a decision, because
         # the package may be another one by then, installed over this one.

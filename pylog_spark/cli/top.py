@@ -28,6 +28,7 @@ from pylog_spark.cli.common import (
     json_option,
 )
 from pylog_spark.client.errors import LogError
+from pylog_spark.results.markup import printable
 
 #: Most bytes of keys that are read at once.
 _KEYS_MAX = 64
@@ -102,7 +103,6 @@ def _print(sample: Sample, as_json: bool) -> None:
         (["TOPIC", "PARTITIONS", "NOT-IN-SYNC", "OFFLINE", "RECORDS", "RECORDS/S"], [*topics]),
         (["GROUP", "TYPE", "STATE", "MEMBERS", "LAG", "RECORDS/S"], [*groups]),
     )
-    from pylog_spark.cli.top_view import printable
 
     for number, (headings, rows) in enumerate(tables):
         if number:

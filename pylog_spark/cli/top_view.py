@@ -14,6 +14,7 @@ from rich.text import Text
 
 from pylog_spark.cli.activity import Sample
 from pylog_spark.cli.common import plural
+from pylog_spark.results.markup import printable
 
 #: Lines that are no rows: the title, a note, three headings with a blank line before each, the keys.
 _OTHER_LINES = 11
@@ -39,11 +40,6 @@ def page(sample: Sample | None, note: str | None, height: int) -> RenderableType
     if sample is not None:
         lines += _tables(sample, max(height - _OTHER_LINES - len(lines), 3))
     return Group(*lines, Text(f"\n{_KEYS}", style="dim"))
-
-
-def printable(text: str) -> str:
-    """Give a text in which every character that is not printable is an escape."""
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
 def _title(sample: Sample | None) -> str:

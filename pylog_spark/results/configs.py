@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+from pylog_spark.results.display import Display
+from pylog_spark.results.markup import Shown
+
 
 @dataclass(frozen=True, slots=True)
 class ConfigSynonym:
@@ -51,7 +54,7 @@ class ConfigEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class ConfigDescription:
+class ConfigDescription(Display):
     """The settings of one topic or broker.
 
     Attributes
@@ -68,3 +71,9 @@ class ConfigDescription:
     configs: tuple[ConfigEntry, ...]
     error: str | None
     message: str | None
+
+    def _shown(self) -> Shown:
+        rows = [(each.name, "(hidden)" if each.is_sensitive else each.value, each.source) for each in self.configs]
+        return Shown(
+            f"Settings of {self.name}{f': {self.error}' if self.error else ''}", ("setting", "value", "source"), rows
+        )

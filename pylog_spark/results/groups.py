@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from pylog_spark.results.display import Display
+from pylog_spark.results.markup import Shown, listed
 from pylog_spark.topic_partition import TopicPartition
 
 
@@ -47,7 +49,7 @@ class MemberDescription:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupDescription:
+class GroupDescription(Display):
     """One group, of any type.
 
     Attributes
@@ -75,6 +77,19 @@ class GroupDescription:
     members: tuple[MemberDescription, ...]
     error: str | None
     message: str | None
+
+    def _shown(self) -> Shown:
+        rows = [
+            (
+                each.member_id,
+                each.client_id,
+                each.host,
+                listed(f"{topic}-{partition}" for topic, partition in each.partitions),
+            )
+            for each in self.members
+        ]
+        title = f"Group {self.group_id}: {self.error or f'{self.type}, {self.state}, {len(rows)} members'}"
+        return Shown(title, ("member", "client", "host", "partitions"), rows)
 
 
 @dataclass(frozen=True, slots=True)

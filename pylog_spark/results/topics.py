@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from pylog_spark.results.display import Display
+from pylog_spark.results.markup import Shown, listed
+
 
 @dataclass(frozen=True, slots=True)
 class PartitionDescription:
@@ -52,7 +55,7 @@ class PartitionOffset(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class TopicDescription:
+class TopicDescription(Display):
     """One topic.
 
     Attributes
@@ -74,6 +77,20 @@ class TopicDescription:
     is_internal: bool
     error: str | None
     partitions: tuple[PartitionDescription, ...]
+
+    def _shown(self) -> Shown:
+        rows = [
+            (
+                each.partition,
+                each.leader if each.leader >= 0 else None,
+                listed(each.replicas),
+                listed(each.isr),
+                each.error,
+            )
+            for each in self.partitions
+        ]
+        about = self.error or f"{len(self.partitions)} partitions"
+        return Shown(f"Topic {self.name}: {about}", ("partition", "leader", "replicas", "in sync", "error"), rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +114,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterDescription:
+class ClusterDescription(Display):
     """A cluster.
 
     Attributes
@@ -113,6 +130,14 @@ class ClusterDescription:
     cluster_id: str | None
     controller_id: int
     brokers: tuple[Node, ...]
+
+    def _shown(self) -> Shown:
+        rows = [
+            (each.node_id, f"{each.host}:{each.port}", each.rack, each.node_id == self.controller_id)
+            for each in self.brokers
+        ]
+        title = f"Cluster {self.cluster_id or '-'}: {len(rows)} brokers"
+        return Shown(title, ("broker", "address", "rack", "controller"), rows)
 
 
 @dataclass(frozen=True, slots=True)

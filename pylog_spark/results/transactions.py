@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from pylog_spark.results.display import Display
+from pylog_spark.results.markup import Shown
 from pylog_spark.topic_partition import TopicPartition
 
 
@@ -28,7 +30,7 @@ class TransactionListing:
 
 
 @dataclass(frozen=True, slots=True)
-class TransactionDescription:
+class TransactionDescription(Display):
     """The last transaction of a transactional id.
 
     Attributes
@@ -61,6 +63,11 @@ class TransactionDescription:
     coordinator: int
     error: str | None
     message: str | None
+
+    def _shown(self) -> Shown:
+        rows = [(each.topic, each.partition) for each in self.partitions]
+        about = self.error or f"{self.state}, producer {self.producer_id} of epoch {self.producer_epoch}"
+        return Shown(f"Transaction {self.transactional_id}: {about}", ("topic", "partition"), rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from pylog_spark.results.display import Display
+from pylog_spark.results.markup import Shown
 from pylog_spark.topic_partition import TopicPartition
 
 
@@ -14,7 +16,7 @@ class OffsetSpan(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class FlushResult:
+class FlushResult(Display):
     """All that a producer has written since its first record.
 
     Attributes
@@ -30,6 +32,11 @@ class FlushResult:
     records: int
     bytes: int
     offsets: dict[TopicPartition, OffsetSpan]
+
+    def _shown(self) -> Shown:
+        rows = [(topic, partition, span.first, span.last) for (topic, partition), span in self.offsets.items()]
+        title = f"{self.records:,} records acknowledged, {self.bytes:,} bytes"
+        return Shown(title, ("topic", "partition", "first offset", "last offset"), rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,8 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from pylog_spark.results.display import Display
+from pylog_spark.results.markup import Shown
 from pylog_spark.testing.certificates import Certificates
 from pylog_spark.testing.login import Login, kept_login, make_user
 from pylog_spark.testing.process import ProcessError, Server
@@ -26,7 +28,7 @@ LocalBrokerError = ProcessError
 """Another name of `ProcessError`: the broker did not start or stop as it should; the sentence ends with its log."""
 
 
-class LocalBroker(Server):
+class LocalBroker(Server, Display):
     """A broker process on 127.0.0.1. Starts with `start` or ``with``.
 
     Parameters
@@ -96,6 +98,19 @@ class LocalBroker(Server):
         self._urls = dict.fromkeys(self._beside, "")
         self.program: Sequence[str] = PROGRAM
         self.start_seconds = 0.0
+
+    def __repr__(self) -> str:
+        return f"<pylog broker {self.bootstrap_servers} {self._state}, data in {self.data_dir}>"
+
+    def _shown(self) -> Shown:
+        listeners = [(f"listener {name}", f"{self.host}:{port}") for name, port in self._ports.items()]
+        urls = [(_BESIDE[option], url) for option, url in self._urls.items() if url]
+        rows = [*listeners, *urls, ("data", self.data_dir)]
+        return Shown(f"Broker {self.broker_id}: {self._state}", ("", "where"), rows)
+
+    @property
+    def _state(self) -> str:
+        return "running" if self.running else "not running"
 
     @property
     def schema_registry_url(self) -> str:

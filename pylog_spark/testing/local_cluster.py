@@ -17,6 +17,8 @@ from types import TracebackType
 from typing import TypeVar
 
 from pylog_spark.results.decoding import all_decoded, decoded
+from pylog_spark.results.display import Display
+from pylog_spark.results.markup import Shown
 from pylog_spark.results.topics import ClusterDescription, PartitionDescription, TopicDescription
 from pylog_spark.testing.certificates import Certificates
 from pylog_spark.testing.local_broker import LocalBroker
@@ -55,7 +57,7 @@ _IN_SYNC = ("min_insync_replicas", "transaction_state_log_min_isr", "share_coord
 Found = TypeVar("Found")
 
 
-class LocalCluster:
+class LocalCluster(Display):
     """Brokers 1, 2, 3... and a ZooKeeper on 127.0.0.1. Starts with `start` or ``with``.
 
     Parameters
@@ -147,6 +149,13 @@ class LocalCluster:
             )
             for number in range(1, brokers + 1)
         ]
+
+    def __repr__(self) -> str:
+        return f"<pylog cluster {self.bootstrap_servers}>"
+
+    def _shown(self) -> Shown:
+        rows = [(each.broker_id, each.bootstrap_servers, each.running, each.data_dir) for each in self.brokers]
+        return Shown(f"Cluster of {len(rows)} brokers", ("broker", "address", "running", "data"), rows)
 
     @property
     def bootstrap_servers(self) -> str:

@@ -12,8 +12,8 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from pylog_spark.cli.top_view import printable
 from pylog_spark.client import Admin, Producer
+from pylog_spark.results.markup import printable
 from tests.harness.waiting import until
 
 
