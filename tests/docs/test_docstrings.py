@@ -52,7 +52,9 @@ def text_of(thing: griffe.Object) -> str:
 
 
 def parameters(thing: griffe.Object) -> list[str]:
-    """The parameters of a function, or of a class's own constructor."""
+    """The parameters of a function, or of a class's own constructor; of what Spark calls with an event none need be said."""
+    if thing.name.startswith("onQuery"):
+        return []
     maker = thing.members.get("__init__") if isinstance(thing, griffe.Class) else thing
     if not isinstance(maker, griffe.Function):
         return []

@@ -1,15 +1,20 @@
 """The documentation as a site, built as by ``make docs``: without a warning, without network, and with every link leading somewhere.
 
-It is built once, by mkdocs in a process of its own that may not connect to anything; every test looks at what came of it. Some 6 s.
+It is built once, by mkdocs in a process of its own that may not connect to anything; every test looks at what came of it,
+one of them in a real browser. Some 9 s.
 """
 
 import html
 import re
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from html.parser import HTMLParser
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -18,8 +23,10 @@ from urllib.parse import unquote
 import click
 import pytest
 from markdown_it import MarkdownIt
+from playwright.sync_api import expect
 
 from tests.docs.test_snippets import ROOT
+from tests.web.browser import browser
 
 pytestmark = pytest.mark.slow
 #: Runs mkdocs; whatever looks for another host ends the build with an error.
@@ -180,3 +187,40 @@ def test_an_example_of_a_docstring_is_shown_as_code(site: Path) -> None:
         text = file.read_text()
         assert "doctest: +SKIP" not in text, file.name
         assert "<blockquote>" not in text, file.name
+
+
+class _Silent(SimpleHTTPRequestHandler):
+    def log_message(self, *said: object) -> None:
+        """Requests are not printed."""
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The URL at which a folder is served."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Silent, directory=str(folder))) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_in_a_browser_a_search_leads_to_what_is_looked_for_and_nothing_comes_from_another_host(site: Path) -> None:
+    asked: list[str] = []
+    wrong: list[str] = []
+    with served(site) as url, browser() as running:
+        page = running.new_page()
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.goto(f"{url}/benchmarks.html")
+        page.get_by_placeholder("Search").fill("fence_producer")
+        page.locator(".md-search-result__item a").first.click()
+        expect(page).to_have_url(re.compile(r"/reference/pylog_spark\.client\.html"))
+        expect(page.get_by_role("heading", name="fence_producer")).to_be_visible()
+        page.close()
+    assert [request for request in asked if not request.startswith((url, "blob:", "data:"))] == []
+    assert any("search_index" in request for request in asked)
+    assert wrong == []
