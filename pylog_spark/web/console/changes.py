@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from pylog_spark.client.errors import LogError
 from pylog_spark.client.producer import Producer
 from pylog_spark.web.console.call import Call, number
 from pylog_spark.web.console.refusals import ConsoleRefusal, bad_request
@@ -14,6 +15,8 @@ log = logging.getLogger("pylog.http")
 #: Most headers of a record that is written.
 HEADERS_MAX = 100
 _NUMBERS_MAX = 2**31 - 1
+# How brokers refuse a producer to a user who may write to no topic at all.
+_NO_WRITER = "CLUSTER_AUTHORIZATION_FAILED"
 # A record is acknowledged within so many milliseconds, or the answer is that nobody knows.
 _DELIVERY = {"delivery.timeout.ms": "15000", "max.block.ms": "10000", "linger.ms": "0", "acks": "all"}
 
@@ -81,6 +84,11 @@ def produce(call: Call) -> dict[str, Any]:
     try:
         producer.send(value, key, partition=partition, headers=headers)
         written = producer.flush()
+    except LogError as error:
+        if error.kind == _NO_WRITER:
+            sentence = f"The user may not write to topic '{name}': that takes the right WRITE on it."
+            raise ConsoleRefusal(403, "TOPIC_AUTHORIZATION_FAILED", sentence) from error
+        raise
     finally:
         producer.close()
     ((place, span),) = written.offsets.items()

@@ -125,12 +125,11 @@ class Console:
     def _page(self, request: Request, path: str) -> Content:
         if request.method != "GET":
             raise ConsoleRefusal(405, "METHOD_NOT_ALLOWED", "A page is asked for with GET.")
-        found = page(path)
         if path == "/" and self._access is not None:
             # The browser asks for a login here, once, and sends it with all that the page asks for.
             with self._sessions.of(request.headers.get("Authorization")):
                 pass
-        return found
+        return page(path)
 
     def _taken(self, is_scan: bool) -> Callable[[], None]:
         """Take the places of a request; what gives them back, once."""
