@@ -18,7 +18,7 @@ MANIFEST := --manifest-path broker_native/Cargo.toml --locked
 RUST_SOURCES := $(shell find broker_native -path '*/src/*.rs' -not -path '*/target/*' 2>/dev/null) $(wildcard broker_native/Cargo.* broker_native/*/Cargo.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help preflight preflight-test develop demo test test-long test-rust test-rust-aside test-python test-seconds test-cluster check check-python check-rust format docs bench wheel crash crash-transactions back-to-back crash-sink cluster-chaos five-brokers archive-chaos powercut simulate fuzz attack librdkafka parity clean
+.PHONY: help preflight preflight-test develop demo test test-long test-rust test-rust-aside test-python test-seconds test-cluster check check-python check-rust format docs bench wheel wheels release-check crash crash-transactions back-to-back crash-sink cluster-chaos five-brokers archive-chaos powercut simulate fuzz attack librdkafka parity clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -130,6 +130,26 @@ bench: preflight-test ## Measure against Apache Kafka and Spark's own connector,
 
 wheel: preflight $(VENV)/.build-tools ## Build the wheel into dist/
 	$(BIN)/maturin build --locked --profile dist --out dist
+
+# TARGETS="x86_64-unknown-linux-gnu aarch64-unknown-linux-musl ..."   those of which rustup has added the standard library
+TARGETS ?= x86_64-unknown-linux-gnu
+RELEASE_TOOLS := $(VENV)/.release-tools
+$(RELEASE_TOOLS): requirements-release.txt $(VENV)/.build-tools
+	@$(PIP_INSTALL) -r requirements-release.txt
+	@touch $@
+
+wheels: preflight $(RELEASE_TOOLS) ## Build wheels that run on old systems, too, for TARGETS (Linux, by zig), into dist/
+	@for target in $(TARGETS); do \
+	  [ -d "$$(rustc --print target-libdir --target $$target 2>/dev/null)" ] || { echo "Rust has no standard library for $$target here: rustup target add $$target." >&2; exit 1; }; \
+	  case $$target in *-musl*) tag=musllinux_1_2;; *) tag=manylinux2014;; esac; \
+	  PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/maturin build --locked --profile dist --zig --target $$target --compatibility $$tag --out dist || exit 1; \
+	done
+
+release-check: develop $(RELEASE_TOOLS) ## What must be so before a release: versions, changelog, licences, wheels and source in dist/ (built here)
+	@rm -rf dist
+	@$(MAKE) --no-print-directory wheels
+	@$(BIN)/maturin sdist --out dist
+	@$(BIN)/python -m tests.packaging.release dist
 
 crash: export PYLOG_TEST_LONG = 1
 crash: develop ## Kill the broker 1,000 times under load and check every acknowledged record
