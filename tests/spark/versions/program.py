@@ -9,7 +9,9 @@ A scenario's outcome is "yes", "no" where it returns that, or the condition of t
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
 import sys
 import traceback
 from collections.abc import Callable
@@ -17,6 +19,39 @@ from pathlib import Path
 from typing import Any
 
 ROWS = 90
+#: With which sources have names in the checkpoint.
+NAMES = {
+    "spark.sql.streaming.queryEvolution.enableSourceEvolution": "true",
+    "spark.sql.streaming.offsetLog.formatVersion": "2",
+}
+SPEC = """name: versions
+storage: {storage}
+libraries:
+  - glob:
+      include: transformations/**
+configuration:
+  spark.sql.shuffle.partitions: "1"
+"""
+PIPELINE = """from pyspark import pipelines
+from pyspark.sql import SparkSession
+
+brokers = {brokers!r}
+
+
+@pipelines.table
+def numbers():
+    options = dict(subscribe="rows", startingOffsets="earliest", **brokers)
+    stream = SparkSession.active().readStream.format("pylog").options(**options).load()
+    return stream.selectExpr("CAST(value AS STRING) AS value")
+
+
+pipelines.create_sink("piped", "pylog", dict(topic="piped", **brokers))
+
+
+@pipelines.append_flow(target="piped")
+def doubled():
+    return SparkSession.active().readStream.table("numbers").selectExpr("CAST(2 * CAST(value AS INT) AS STRING) AS value")
+"""
 
 
 class Run:
@@ -49,10 +84,11 @@ class Run:
         """A batch read."""
         return self.spark.read.format("pylog").options(subscribe=topic, **self.brokers, **options).load()
 
-    def stream(self, topic: str = "rows", **options: Any) -> Any:
-        """A streaming read from the beginning."""
+    def stream(self, topic: str = "rows", *, name: str | None = None, **options: Any) -> Any:
+        """A streaming read from the beginning; `name` is that of the source in the query."""
         given = {"subscribe": topic, "startingOffsets": "earliest", **self.brokers, **options}
-        return self.spark.readStream.format("pylog").options(**given).load()
+        reader = self.spark.readStream if name is None else self.spark.readStream.name(name)
+        return reader.format("pylog").options(**given).load()
 
     def checkpoint(self, name: str) -> str:
         """A checkpoint location."""
@@ -148,6 +184,62 @@ def mirrored(run: Run) -> None:
     assert sum(shown.values()) >= ROWS
 
 
+def named_sources(run: Run) -> str | None:
+    if not hasattr(run.spark.readStream, "name"):
+        return "no"
+    for name, value in NAMES.items():
+        run.spark.conf.set(name, value)
+    topics = {"left": "rows", "right": "named"}
+    try:
+        for names, rows in ((("left", "right"), 2 * ROWS), (("right", "left"), 0)):
+            left, right = (run.stream(topics[name], name=name) for name in names)
+            writer = left.union(right).writeStream.format("noop")
+            query = finished(writer.option("checkpointLocation", run.checkpoint("named")))
+            read = sum(progress.numInputRows for progress in query.recentProgress)
+            assert read == rows, f"{read} rows of {names}: in another order each source goes on where it was"
+    finally:
+        for name in NAMES:
+            run.spark.conf.unset(name)
+    return None
+
+
+def pipelines(run: Run) -> str | None:
+    command = Path(sys.executable).parent / "spark-pipelines"
+    if not command.exists():
+        return "no"
+    folder = run.folder / "pipeline"
+    (folder / "transformations").mkdir(parents=True)
+    (folder / "spark-pipeline.yml").write_text(SPEC.format(storage=(folder / "storage").as_uri()))
+    (folder / "transformations" / "pipeline.py").write_text(PIPELINE.format(brokers=run.brokers))
+    # A home of another layout may be set for this program's own session; over Connect the pipeline runs in the server of that.
+    ours = ("SPARK_HOME", "SPARK_LOCAL_REMOTE", "SPARK_CONNECT_MODE_ENABLED")
+    environment = {name: text for name, text in os.environ.items() if name not in ours}
+    words = [str(command), *(["--remote", "sc://localhost"] if is_connect(run.spark) else []), "run"]
+    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    assert run.values("piped") == [2 * value for value in range(ROWS)]
+    return None
+
+
+def is_connect(spark: Any) -> bool:
+    """Whether it is a session of Spark Connect."""
+    return ".connect." in type(spark).__module__
+
+
+def real_time(run: Run) -> str | None:
+    frame = run.stream().select("value")
+    try:
+        writer = frame.writeStream.format("console").outputMode("update").trigger(realTime="5 seconds")
+        writer.option("checkpointLocation", run.checkpoint("real")).start().awaitTermination(60)
+    except TypeError:
+        return "no"  # Python does not know that trigger
+    except Exception as error:
+        if "STREAMING_REAL_TIME_MODE" in str(error):
+            return "no"
+        raise
+    return None
+
+
 def sentences(run: Run) -> None:
     wide = run.spark.createDataFrame([("a", 7)], "value STRING, partition INT")
     wide_stream = run.stream().selectExpr("value", "7 AS partition").writeStream.format("pylog").options(topic="rows")
@@ -196,6 +288,9 @@ SCENARIOS: dict[str, Callable[[Run], str | None]] = {
     "stream write, exactly once": stream_once,
     "`foreach_batch`, output mode update": foreach_once,
     "progress in a group of the query's name (`GroupMirror`)": mirrored,
+    "sources with names, `.name()`": named_sources,
+    "declarative pipelines (`spark-pipelines`), from a topic and into one": pipelines,
+    "a source in real-time mode": real_time,
     "errors that end with one sentence": sentences,
     "limits of a micro-batch (`maxOffsetsPerTrigger` and its kin)": rate_limit,
     "streams are written as Arrow": arrow,
