@@ -66,9 +66,9 @@ def connector() -> dict[str, str]:
 
     A session cannot be given them later, so every session of the tests has them: one Java process serves all files.
     """
-    from tests.peers.jars import cache_dir, jars
+    from tests.peers.jars import are_here, jars
 
-    peers = [peer for peer in _PEERS if shutil.which("mvn") is not None or (cache_dir() / peer).is_dir()]
+    peers = [peer for peer in _PEERS if shutil.which("mvn") is not None or are_here(peer)]
     return {"spark.jars": ",".join(str(jar) for peer in peers for jar in jars(peer))} if peers else {}
 
 

@@ -1,13 +1,14 @@
 """The peers' jars, brought from Maven Central by `mvn` at first use and kept.
 
-They lie in ``$PYLOG_PEERS/{kafka,tools,mirror_maker,spark,avro,...}/*.jar``, by default under ``.cache/peers`` of the checkout. A folder appears only
-when it is complete, so an interrupted download is simply repeated.
+They lie in ``$PYLOG_PEERS/{kafka,tools,mirror_maker,spark,flink,...}-SUM/*.jar``, by default under ``.cache/peers`` of the checkout; SUM is the checksum of
+what names them, so a newer version is brought anew. A folder appears only when it is complete, so an interrupted download is simply repeated.
 """
 
 import fcntl
 import os
 import shutil
 import subprocess
+import zlib
 from pathlib import Path
 
 _HERE = Path(__file__).parent
@@ -15,7 +16,8 @@ _ROOT = _HERE.parent.parent
 _WHAT = {
     "kafka": "Apache Kafka",
     "tools": "Apache Kafka's tools",
-    "mirror_maker": "MirrorMaker 2",
+    "mirror_maker": "Kafka Connect and MirrorMaker 2",
+    "flink": "Apache Flink",
     "spark": "Spark's Kafka connector",
     "paper": "ActiveMQ, and RabbitMQ's client",
 }
@@ -34,14 +36,24 @@ def jars(peer: str, pom: Path | None = None) -> list[Path]:
     RuntimeError
         When Maven is missing or fails; the message is what it printed.
     """
-    folder = cache_dir() / peer
+    pom = pom or _HERE / f"{peer}.xml"
+    folder = _folder(peer, pom)
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with open(folder.with_suffix(".lock"), "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not folder.is_dir():
-                _download(peer, folder, pom or _HERE / f"{peer}.xml")
+                _download(peer, folder, pom)
     return sorted(folder.glob("*.jar"))
+
+
+def are_here(peer: str) -> bool:
+    """Whether the jars of `peer` need no download."""
+    return _folder(peer, _HERE / f"{peer}.xml").is_dir()
+
+
+def _folder(peer: str, pom: Path) -> Path:
+    return cache_dir() / f"{peer}-{zlib.crc32(pom.read_bytes()):08x}"
 
 
 def _download(peer: str, folder: Path, pom: Path) -> None:
