@@ -6,6 +6,7 @@ A broker whose archive is on a disk does not load pyarrow, which takes 40 MiB. R
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -156,12 +157,16 @@ class ArrowStore:
         self._system = system
         # An object store shows an object when it is whole; HDFS needs the folder, and a rename.
         self._shows_whole = system.type_name in ("s3", "gcs", "abfs")
+        # Of GCS pyarrow shows only folders that have an object of their own.
+        self._hides_folders = system.type_name == "gcs"
 
     def entries(self, folder: str) -> list[Entry]:
         """See `Store`."""
         from pyarrow.fs import FileSelector
 
-        selector = FileSelector(folder, allow_not_found=True, recursive=False)
+        selector = FileSelector(folder, allow_not_found=True, recursive=self._hides_folders)
+        if self._hides_folders:
+            return _first_names(folder, self._system.get_file_info(selector))
         return [each for info in self._system.get_file_info(selector) if (each := _entry(info)) is not None]
 
     def entry(self, path: str) -> Entry | None:
@@ -204,6 +209,17 @@ class ArrowStore:
     def _write(self, path: str, content: bytes | bytearray) -> None:
         with self._system.open_output_stream(path, compression=None) as stream:
             stream.write(content)
+
+
+def _first_names(folder: str, below: Iterable[FileInfo]) -> list[Entry]:
+    """What is in a folder, of all that is below it."""
+    found: dict[str, Entry] = {}
+    for info in below:
+        name, is_deeper, _ = info.path[len(folder) + 1 :].partition("/")
+        entry = Entry(name, True, None) if is_deeper else _entry(info)
+        if entry is not None:
+            found[entry.name] = entry
+    return [*found.values()]
 
 
 def _entry(info: FileInfo) -> Entry | None:

@@ -1,8 +1,8 @@
-"""An archive in HDFS, a real one, by WebHDFS: what `fsspec` opens. About 30 s."""
+"""An archive in HDFS, a real one, by WebHDFS, which `fsspec` opens (about 30 s); and in Google Cloud Storage, a server in memory (about 5 s)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ from pylog_spark.client import Admin
 from pylog_spark.client.errors import LogError
 from pylog_spark.testing import LocalBroker
 from tests.archive.brokers import SHORT, begun, until_short, values
+from tests.archive.gcs_store import running_gcs
 from tests.directories.support import LEVELS, consumed, stored
 from tests.mirror.support import write, write_in_transactions
 from tests.peers.hdfs import hdfs
@@ -23,15 +24,23 @@ from tests.peers.hdfs import hdfs
 SMALL = CopyOptions(segment_bytes=4_000, frame_bytes=1_500)
 
 
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a folder in HDFS."""
-    with hdfs(tmp_path_factory.mktemp("hdfs")) as port:
-        yield f"webhdfs://127.0.0.1:{port}/archives"
+Urls = Callable[[str], str]
 
 
-def test_objects_are_written_whole_read_in_parts_listed_and_replaced(store: str) -> None:
-    objects = Objects(f"{store}/objects")
+@pytest.fixture(scope="module", params=["hdfs", "gcs"])
+def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Urls]:
+    """Gives the URL of a folder, in HDFS and in GCS."""
+    folder = tmp_path_factory.mktemp(request.param)
+    if request.param == "hdfs":
+        with hdfs(folder) as port:
+            yield lambda name: f"webhdfs://127.0.0.1:{port}/archives/{name}"
+    else:
+        with running_gcs(folder) as server:
+            yield lambda name: f"gs://logs/archives/{name}?{server}"
+
+
+def test_objects_are_written_whole_read_in_parts_listed_and_replaced(url: Urls) -> None:
+    objects = Objects(url("objects"))
     assert objects.files("folder") == []
     objects.put("folder/one", b"first content")
     objects.put("folder/two", b"")
@@ -39,6 +48,11 @@ def test_objects_are_written_whole_read_in_parts_listed_and_replaced(store: str)
     assert objects.read_part("folder/one", 6, 4) == b"cont"
     assert objects.read_part("folder/one", 6, 400) == b"content"
     assert objects.files("folder") == ["one", "two"]
+    assert objects.folders("") == ["folder"]
+    assert objects.folders("folder") == []
+    objects.put("folder/below/it", b"other")
+    assert (objects.files("folder"), objects.folders("folder")) == (["one", "two"], ["below"])
+    assert sorted(objects.all_files("")) == ["folder/below/it", "folder/one", "folder/two"]
     objects.put("folder/one", b"other")
     assert objects.read("folder/one") == b"other"
     assert objects.files("folder") == ["one", "two"]
@@ -50,29 +64,29 @@ def test_objects_are_written_whole_read_in_parts_listed_and_replaced(store: str)
         objects.read("folder/one")
 
 
-def test_an_archive_gives_the_rows_that_a_client_saw(store: str, tmp_path: Path) -> None:
-    url = f"{store}/copied"
+def test_an_archive_gives_the_rows_that_a_client_saw(url: Urls, tmp_path: Path) -> None:
+    copied = url("copied")
     with LocalBroker(tmp_path / "source", group_initial_rebalance_delay_ms=0) as running:
         servers = running.bootstrap_servers
         with Admin(servers) as admin:
             admin.create_topic("events", 2)
             write(servers, "events", values(0, 300), batch_num_messages=10)
             write_in_transactions(servers, "events", "some", 4)
-            assert len(list(copy_topic(admin, open_archive(url, create=True), "events", SMALL, pytest.fail))) > 4
-            assert list(copy_topic(admin, open_archive(url), "events", SMALL, pytest.fail)) == []
+            assert len(list(copy_topic(admin, open_archive(copied, create=True), "events", SMALL, pytest.fail))) > 4
+            assert list(copy_topic(admin, open_archive(copied), "events", SMALL, pytest.fail)) == []
             write(servers, "events", values(300, 400), batch_num_messages=10)
-            assert list(copy_topic(admin, open_archive(url), "events", SMALL, pytest.fail))
+            assert list(copy_topic(admin, open_archive(copied), "events", SMALL, pytest.fail))
         for level in LEVELS:
-            assert stored("", "events", path=url, isolationLevel=level) == consumed(servers, "events", 2, level)
-    topic = ArchiveLog(url).stored_topic("events")
+            assert stored("", "events", path=copied, isolationLevel=level) == consumed(servers, "events", 2, level)
+    topic = ArchiveLog(copied).stored_topic("events")
     assert topic is not None
-    assert list(prune(open_archive(url), "events", topic.topic_id, 2, 2_000_000_000_000))
+    assert list(prune(open_archive(copied), "events", topic.topic_id, 2, 2_000_000_000_000))
     with pytest.raises(LogError, match="is no archive"):
-        open_archive(f"{store}/nothing")
+        open_archive(url("nothing"))
 
 
-def test_a_broker_archives_there_and_clients_read_it(store: str, tmp_path: Path) -> None:
-    with begun(tmp_path / "broker", f"{store}/tiered") as running, Admin(running.bootstrap_servers) as admin:
+def test_a_broker_archives_there_and_clients_read_it(url: Urls, tmp_path: Path) -> None:
+    with begun(tmp_path / "broker", url("tiered")) as running, Admin(running.bootstrap_servers) as admin:
         servers = running.bootstrap_servers
         admin.create_topic("cold", 1, config={**SHORT, "local.retention.bytes": "-2"})
         write(servers, "cold", values(0, 400), batch_num_messages=10)
