@@ -10,10 +10,11 @@ from pylog_spark.spark.interpreter import choose_python
 if TYPE_CHECKING:
     from pylog_spark.broker.process import Broker, start_broker
     from pylog_spark.spark.foreach import foreach_batch
+    from pylog_spark.spark.watch import watch
 
 __version__ = "0.1.0"
 
-__all__ = ["Broker", "__version__", "foreach_batch", "start_broker"]
+__all__ = ["Broker", "__version__", "foreach_batch", "start_broker", "watch"]
 
 choose_python()
 
@@ -28,4 +29,8 @@ def __getattr__(name: str) -> object:
         from pylog_spark.spark import foreach
 
         return foreach.foreach_batch
+    if name == "watch":
+        from pylog_spark.spark import watch
+
+        return watch.watch
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
