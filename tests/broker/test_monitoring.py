@@ -1,6 +1,6 @@
-"""The alerts and the dashboard under `deploy/`: their queries are PromQL, and each asks for numbers that a broker has.
+"""The alerts and the dashboard under `deploy/`: their queries are PromQL, and each asks for numbers that a broker has, or a listener of Spark's.
 
-What the queries give is not calculated: that takes a Prometheus.
+What they give is calculated where there is a Prometheus (`test_prometheus`).
 """
 
 import json
@@ -14,6 +14,11 @@ import pytest
 import yaml
 
 from pylog_spark.client import Admin, Producer
+from pylog_spark.listener.numbers import Measured
+from pylog_spark.listener.numbers import Numbers as QueryNumbers
+from pylog_spark.listener.progress import BatchProgress
+from pylog_spark.listener.prometheus import QueryCollector
+from pylog_spark.offsets import TopicPartition
 from pylog_spark.testing import LocalBroker
 from tests.broker import test_http
 
@@ -50,11 +55,28 @@ def numbers(tmp_path_factory: pytest.TempPathFactory) -> Numbers:
         with Producer(broker.bootstrap_servers, "t") as producer:
             producer.send(b"value")
         admin.alter_group_offsets("g", {("t", 0): 1})
-        shown = test_http.numbers(broker)
+        shown = [(name, dict(labels)) for name, labels in test_http.numbers(broker)]
     found: Numbers = {UP: [{}]}
-    for name, labels in shown:
-        found.setdefault(name, []).append(dict(labels))
+    for name, labels in [*shown, *of_a_query()]:
+        found.setdefault(name, []).append(labels)
     return found
+
+
+def of_a_query() -> Iterator[tuple[str, dict[str, str]]]:
+    """The names and labels of a query's numbers."""
+    for family in query_collector().collect():
+        for sample in family.samples:
+            yield sample.name, sample.labels
+
+
+def query_collector() -> QueryCollector:
+    """The numbers of a query that is behind."""
+    queries = QueryNumbers()
+    source = {"numInputRows": 1, "endOffset": {"t": {"0": 1}}, "latestOffset": {"t": {"0": 2}}}
+    batch = {"id": "id", "runId": "run", "batchId": 0, "durationMs": {"triggerExecution": 1}, "sources": [source]}
+    queries.add(BatchProgress.of_json(json.dumps(batch)))
+    queries.measure("id", {(0, TopicPartition("t", 0)): Measured(2, 0.0, 1)})
+    return QueryCollector(queries)
 
 
 def nodes(query: str) -> list[Any]:
@@ -73,13 +95,13 @@ def selected(selector: promql.VectorSelector, numbers: Numbers) -> list[dict[str
 
 
 @pytest.mark.parametrize("place", QUERIES)
-def test_a_query_asks_for_numbers_that_a_broker_has(place: str, numbers: Numbers) -> None:
+def test_a_query_asks_for_numbers_that_there_are(place: str, numbers: Numbers) -> None:
     parts = nodes(QUERIES[place])
     selectors = [part for part in parts if isinstance(part, promql.VectorSelector)]
     labels = set(OF_PROMETHEUS)
     for selector in selectors:
         series = selected(selector, numbers)
-        assert series, f"no broker has {selector}"
+        assert series, f"nobody has {selector}"
         labels |= set(series[0])
     assert selectors
     for part in parts:

@@ -184,7 +184,7 @@ def test_a_group_of_the_querys_name_shows_each_batch_at_its_end_and_the_last_bef
     consumer = Consumer({"bootstrap.servers": topic.servers, "group.id": name})
     shown = consumer.committed([TopicPartition(topic.name, partition) for partition in range(2)], timeout=30)
     consumer.close()
-    assert [each.offset for each in shown] == [6, 3], "librdkafka's clients see it, kcat among them"
+    assert [each.offset for each in shown] == [6, 3], "librdkafka's clients see it"
 
 
 @pytest.mark.peers

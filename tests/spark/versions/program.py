@@ -214,6 +214,8 @@ def pipelines(run: Run) -> str | None:
     # A home of another layout may be set for this program's own session; over Connect the pipeline runs in the server of that.
     ours = ("SPARK_HOME", "SPARK_LOCAL_REMOTE", "SPARK_CONNECT_MODE_ENABLED")
     environment = {name: text for name, text in os.environ.items() if name not in ours}
+    # Its own server is to take any free port, as Spark's own tests do: another may run on this machine.
+    environment["SPARK_TESTING"] = "1"
     words = [str(command), *(["--remote", "sc://localhost"] if is_connect(run.spark) else []), "run"]
     done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
