@@ -1,6 +1,6 @@
-"""What tests need of the npm registry, brought by `npm ci` at first use and kept: the JavaScript client, and a browser.
+"""What tests need of the npm registry, brought by `npm ci` at first use and kept: the JavaScript client, a browser and axe-core.
 
-It lies in ``$PYLOG_PEERS/{js,browser}``, by default under ``.cache/peers`` of the checkout. A folder appears only when it is complete.
+It lies in ``$PYLOG_PEERS/{js,browser,axe}``, by default under ``.cache/peers`` of the checkout. A folder appears only when it is complete.
 """
 
 import fcntl
@@ -23,6 +23,11 @@ def modules() -> Path:
         When npm is missing or fails; the message is what it printed.
     """
     return brought("js", "the JavaScript client") / "node_modules"
+
+
+def axe() -> str:
+    """The text of axe-core, a script that finds faults of accessibility in a page. Raises RuntimeError as `modules` does."""
+    return (brought("axe", "axe-core") / "node_modules/axe-core/axe.min.js").read_text()
 
 
 def brought(name: str, what: str, then: Callable[[Path], None] = lambda folder: None) -> Path:

@@ -110,6 +110,17 @@ class Console:
         )
         return wider
 
+    def faults(self, axe: str, *rules: str) -> list[str]:
+        """What axe-core, given as its script, finds wrong in the page as it is now, by these rules or all: the rule, and the first element
+        that breaks it."""
+        self.page.evaluate(axe)
+        found: list[str] = self.page.evaluate(
+            "(rules) => axe.run(rules.length ? {runOnly: rules} : {})"
+            ".then((all) => all.violations.map((each) => `${each.id}: ${each.help}: ${each.nodes[0].html}`))",
+            list(rules),
+        )
+        return found
+
     def close(self) -> None:
         """Close the tab, and say what went wrong in it."""
         self._context.close()

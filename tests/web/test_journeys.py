@@ -13,9 +13,21 @@ from pylog_spark.client import Admin, Producer
 from pylog_spark.results.security import AclBinding
 from pylog_spark.testing import LocalBroker
 from tests.harness.security import AUTHORIZER
+from tests.peers.javascript import axe
 from tests.web.browser import PHONE, Console, browser
 from tests.web.stand import HOSTILE, ORDERS, READ, TOPICS, UNREAD, open_transaction, order_ms, stand
 
+#: Each view, and the table in it.
+VIEWS = {
+    "": "Brokers",
+    "topics": "Topics",
+    "topics/orders": "Messages",
+    "topics/orders/partitions": "Partitions",
+    "topics/orders/settings": "Settings",
+    "groups": "Groups",
+    "groups/billing": "Offsets",
+    "transactions": "Transactions",
+}
 OPEN = Callable[..., Console]
 
 
@@ -335,6 +347,7 @@ def test_dark_colours_are_the_systems_or_those_that_are_chosen(opened: OPEN) -> 
     row(dark, "Messages", "order-42").click()
     expect(page.get_by_label("Value as JSON")).to_be_visible()
     assert brightness(dark) < 60
+    assert dark.faults(axe(), "color-contrast") == []
     dark.picture("dark-messages")
     page.get_by_role("button", name="Colours: as the system has them").click()
     assert brightness(dark) > 200
@@ -351,11 +364,7 @@ def brightness(console: Console) -> int:
 
 def test_no_view_is_wider_than_a_phone(opened: OPEN) -> None:
     phone = opened(viewport=PHONE, has_touch=True, is_mobile=True)
-    views = {
-        "": "Brokers", "topics": "Topics", "topics/orders": "Messages", "topics/orders/partitions": "Partitions",
-        "topics/orders/settings": "Settings", "groups": "Groups", "groups/billing": "Offsets", "transactions": "Transactions",
-    }  # fmt: skip
-    for place, table in views.items():
+    for place, table in VIEWS.items():
         phone.open(place)
         expect(phone.table(table).locator("tbody tr").first).to_be_visible()
         assert not phone.is_wider_than_the_screen(), place
@@ -365,6 +374,23 @@ def test_no_view_is_wider_than_a_phone(opened: OPEN) -> None:
     expect(phone.page.get_by_label("Value as JSON")).to_be_visible()
     assert not phone.is_wider_than_the_screen()
     phone.picture("phone-record")
+
+
+def test_no_view_has_a_fault_that_axe_finds(console: Console) -> None:
+    script = axe()
+    for place, table in VIEWS.items():
+        page = console.open(place)
+        expect(console.table(table).locator("tbody tr").first).to_be_visible()
+        if place == "topics/orders":
+            row(console, "Messages", "order-89").click()
+            expect(page.get_by_label("Value as JSON")).to_be_visible()
+        assert console.faults(script) == [], place
+    page.keyboard.press("?")
+    assert console.faults(script) == [], "the dialog of keys"
+    console.open("topics")
+    page.get_by_role("button", name="Create topic").click()
+    page.get_by_role("dialog").get_by_role("button", name="Create", exact=True).click()
+    assert console.faults(script) == [], "the dialog that creates a topic"
 
 
 def test_everything_is_reached_with_the_keyboard_alone(console: Console) -> None:

@@ -10,7 +10,8 @@ export const PIECE_ROWS = 200;
  * A table.
  * @param {object} given
  *   label: its name for screen readers; unit: what a row is ("topic"); key(row): what tells rows apart;
- *   columns: [{name, cell(row), sort(row), num, wide, title}]: num: right-aligned; wide: left out on narrow screens;
+ *   columns: [{name, cell(row), sort(row), num, wide, silent, title}]: num: right-aligned; wide: left out on narrow screens;
+ *   silent: its name is for screen readers;
  *   nothing(): what is shown without rows; mark(row): a class for a row, or null.
  * @returns {{node: Element, show: function(Array): void}} redrawn only when rows differ.
  */
@@ -27,7 +28,7 @@ export function table(given) {
   function head(column) {
     const name = column.sort
       ? button(column.name, () => sortBy(column), { class: "sort", title: column.title })
-      : el("span", { title: column.title }, column.name);
+      : el("span", { title: column.title, class: column.silent ? "unseen" : null }, column.name);
     return el("th", { scope: "col", class: classes(column) }, name);
   }
 

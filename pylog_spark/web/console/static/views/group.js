@@ -8,9 +8,13 @@ import { table } from "../table.js";
 import { plot } from "../plot.js";
 import { state } from "./groups.js";
 
+/** How many points a view keeps of what it has seen itself. */
+const SEEN_MAX = 600;
+
 export async function group(place, route, signal) {
   const { name } = route;
   const trouble = troubles();
+  const seen = [];
   const facts = el("dl", { class: "facts row-facts" });
   const lag = plot("Lag", (value) => counted(grouped(value), "record"));
   const age = plot("Behind", spanText);
@@ -51,8 +55,12 @@ export async function group(place, route, signal) {
     ].map(([word, value]) => el("div", {}, el("dt", {}, word), el("dd", {}, value))));
     offsets.show(found.offsets);
     members.show(found.members);
-    lag.show(history.points.map(([ms, records]) => [ms, records]));
-    age.show(history.points.map(([ms, , seconds]) => [ms, seconds]));
+    seen.push([Date.now(), all, oldest]);
+    if (seen.length > SEEN_MAX) seen.shift();
+    // The group's coordinator has its history; at another broker the plots begin when the view is opened.
+    const points = history.points.length ? history.points : seen;
+    lag.show(points.map(([ms, records]) => [ms, records]));
+    age.show(points.map(([ms, , seconds]) => [ms, seconds]));
   }, trouble, signal);
 }
 

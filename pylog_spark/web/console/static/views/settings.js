@@ -27,7 +27,7 @@ export function settings(place, name, described, signal) {
       { name: "Setting", cell: (row) => el("span", { title: row.documentation }, parted(row.name)), sort: (row) => row.name, kind: "main" },
       { name: "Value", cell: value, sort: (row) => row.value, kind: "long" },
       { name: "From", cell: source, sort: (row) => row.source, wide: true },
-      { name: "", cell: (row) => (row.read_only ? null : button("Alter", () => alter(row), { class: "quiet small", "aria-label": `Alter ${row.name}` })) },
+      { name: "Alter", silent: true, cell: (row) => (row.read_only ? null : button("Alter", () => alter(row), { class: "quiet small", "aria-label": `Alter ${row.name}` })) },
     ],
   });
   const draw = () => {
