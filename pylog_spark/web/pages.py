@@ -21,11 +21,12 @@ from pylog_spark.web.refusal import Refusal
 from pylog_spark.web.server import Content, Handler, HttpServer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from pylog_spark._native import RawConnection
     from pylog_spark.broker.process import Broker
     from pylog_spark.web.console.call import Schemas
+    from pylog_spark.web.console.elsewhere import Ends
     from pylog_spark.web.console.service import Console
 
 log = logging.getLogger("pylog.http")
@@ -81,10 +82,11 @@ class _Page:
     """The broker's page, which is loaded when somebody looks at it."""
 
     def __init__(self, broker: Broker, where: Place, access: Access | None, schemas: Schemas | None) -> None:
-        self.history = History(broker, self._sweep)
+        self.history = History(broker, self._sweep, self._ends_elsewhere)
         self._broker, self._where, self._access, self._schemas = broker, where, access, schemas
         self._lock = threading.Lock()
         self._console: Console | None = None
+        self._ends: Ends | None = None
 
     def console(self) -> Console:
         """The page's half that answers."""
@@ -102,6 +104,16 @@ class _Page:
         self.history.close()
         if self._console is not None:
             self._console.close()
+        if self._ends is not None:
+            self._ends.close()
+
+    def _ends_elsewhere(self, partitions: Sequence[tuple[str, int]]) -> dict[tuple[str, int], int | None]:
+        """A broker that has replicas of all that its groups read never needs this."""
+        if self._ends is None:
+            from pylog_spark.web.console.elsewhere import Ends
+
+            self._ends = Ends(self._where.client)
+        return self._ends.of(partitions)
 
     def _sweep(self) -> None:
         if self._console is not None:

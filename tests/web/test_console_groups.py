@@ -144,6 +144,7 @@ def test_the_page_of_one_broker_shows_the_partitions_of_all(tmp_path: Path) -> N
         with Producer(cluster.bootstrap_servers, "divided") as producer:
             for number in range(8):
                 producer.send(b"value", partition=number % 4)
+        admin.alter_group_offsets("group", {("divided", number): 1 for number in range(4)})
         for broker in cluster.brokers:
             page = Page(broker.http_url)
             partitions = page.get("topics", "divided").said["partitions"]
@@ -152,8 +153,16 @@ def test_the_page_of_one_broker_shows_the_partitions_of_all(tmp_path: Path) -> N
             here = [each["bytes"] is not None for each in partitions]
             assert here == [each["leader"] == broker.broker_id for each in partitions]
             assert len(page.get("topics", "divided", "records", from_="earliest").said["records"]) == 8
+            assert [each["lag"] for each in page.get("groups").said["groups"]] == [4]
+            assert [each["lag"] for each in page.get("groups", "group").said["offsets"]] == [1] * 4
             brokers = page.get("cluster").said["brokers"]
-            assert {each["id"]: each["leads"] for each in brokers} == {1: 2, 2: 2}
+            assert {each["id"] for each in brokers if each["leads"] >= 2} == {1, 2}
+        coordinator = admin.group("group").coordinator
+        page = next(Page(each.http_url) for each in cluster.brokers if each.broker_id == coordinator)
+        points = until(
+            lambda: page.get("groups", "group", "history").said["points"], "its coordinator has looked at it"
+        )
+        assert points[0][1] == 4
         elsewhere = next(each["partition"] for each in partitions if each["leader"] == 1)
         written = page.change("topics", "divided", "records", key=None, value="x", partition=elsewhere)
         assert written.said == {"partition": elsewhere, "offset": 2}

@@ -1,12 +1,16 @@
 """Who may use a broker's page: not the pages of other sites, not by other names, and of files only those that are its own."""
 
+import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from pylog_spark.client import Admin
+from pylog_spark.results.security import AclBinding
 from pylog_spark.testing import LocalBroker
+from tests.harness.security import AUTHORIZER
 from tests.web.asking import CHANGE, Page
 
 POLICY = (
@@ -69,6 +73,19 @@ def test_a_name_that_is_not_the_servers_own_is_refused(page: Page) -> None:
     for host in (f"localhost:{port}", f"127.0.0.1:{port}", f"[::1]:{port}", f"LOCALHOST:{port}"):
         assert page.raw("GET", "/api/cluster", {"Host": host}).status == 200, host
     assert page.raw("GET", "/healthz", {"Host": "evil.example"}).status == 200
+
+
+def test_the_files_of_the_page_are_served_for_this_page_alone(page: Page) -> None:
+    index = page.raw("GET", "/")
+    assert (index.status, index.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert (index.headers["content-security-policy"], index.headers["cache-control"]) == (POLICY, "no-cache")
+    names = re.findall(r'(?:src|href)="(/[^"]+)"', index.body.decode())
+    assert "/static/main.js" in names
+    for name in names:
+        file = page.raw("GET", name)
+        assert (file.status, file.headers["x-content-type-options"]) == (200, "nosniff"), name
+    assert page.raw("GET", "/static/main.js").headers["content-type"] == "text/javascript; charset=utf-8"
+    assert page.raw("POST", "/", CHANGE, b"{}").status == 405
 
 
 @pytest.mark.parametrize(
@@ -141,3 +158,20 @@ def test_the_page_can_be_left_out(tmp_path: Path) -> None:
         page = Page(broker.http_url)
         assert page.raw("GET", "/").status == page.get("cluster").status == 404
         assert page.raw("GET", "/healthz").status == page.raw("GET", "/metrics").status == 200
+
+
+def test_the_page_has_not_the_rights_of_the_brokers_certificate(tmp_path: Path) -> None:
+    rights = {"authorizer_class_name": AUTHORIZER, "super_users": "User:CN=broker;User:CN=client"}
+    with (
+        LocalBroker(tmp_path / "data", tls=True, http=True, ssl_client_auth="requested", **rights) as broker,
+        Admin(broker.bootstrap_servers, broker.security_settings) as admin,
+    ):
+        admin.create_topic("t", 1, 1)
+        page = Page(broker.http_url)
+        assert page.get("cluster").said["user"] is None
+        assert page.get("topics").said["total"] == 0
+        assert page.change("topics", name="new", partitions=1).error[0] == 403
+        everybody = AclBinding("TOPIC", "t", "LITERAL", "User:ANONYMOUS", "*", "ALL", "ALLOW")
+        admin.create_acls([everybody])
+        assert page.change("topics", "t", "records", key=None, value="x").said == {"partition": 0, "offset": 0}
+        assert page.get("topics", "t", "records").said["records"][0]["value"]["text"] == "x"

@@ -8,19 +8,19 @@ from collections.abc import Mapping
 from contextlib import closing
 from typing import Any
 
-from pylog_spark.client.admin import LATEST
 from pylog_spark.client.errors import LogError
 from pylog_spark.results.groups import GroupDescription, MemberDescription
 from pylog_spark.web.console.call import Call, number
+from pylog_spark.web.console.elsewhere import Partition, ends_of
 from pylog_spark.web.console.reading import Reading, Span
 
 #: Most groups that one answer names.
 GROUPS_MAX = 1_000
 #: Of so many partitions the first record that is not read is looked at, for so many seconds at most.
 SECONDS_MAX, SECONDS_S = 100, 3.0
+#: Of so many groups whose lag this broker does not know others are asked.
+ELSEWHERE_MAX = 50
 _SHARE = "share"
-
-Partition = tuple[str, int]
 
 
 def groups(call: Call) -> dict[str, Any]:
@@ -29,6 +29,9 @@ def groups(call: Call) -> dict[str, Any]:
     named = [each.group_id for each in listed[:GROUPS_MAX]]
     described = {each.group_id: each for each in (call.session.admin.describe_groups(named) if named else [])}
     lags = _lags(call)
+    lags |= _lags_elsewhere(
+        call, [each.group_id for each in listed if each.type != _SHARE and each.group_id not in lags]
+    )
     cut = len(listed) - GROUPS_MAX
     return {
         "groups": [
@@ -57,7 +60,7 @@ def group(call: Call) -> dict[str, Any]:
         known = {partition: each.lag for partition, each in shares.items()}
     else:
         offsets, known = admin.group_offsets(name), {}
-    ends = _ends(call, list(offsets))
+    ends = ends_of(admin, list(offsets))
     return {
         "name": name,
         "type": described.type,
@@ -78,7 +81,10 @@ def group_history(call: Call) -> dict[str, Any]:
 
 
 def _offsets(
-    call: Call, offsets: Mapping[Partition, int], ends: Mapping[Partition, int], known: Mapping[Partition, int | None]
+    call: Call,
+    offsets: Mapping[Partition, int],
+    ends: Mapping[Partition, int | None],
+    known: Mapping[Partition, int | None],
 ) -> list[dict[str, Any]]:
     until, looked = time.monotonic() + SECONDS_S, 0
     lines = []
@@ -116,24 +122,37 @@ def _age(call: Call, topic: str, span: Span) -> float | None:
     return None
 
 
-def _ends(call: Call, partitions: list[Partition]) -> dict[Partition, int]:
-    """The ends of the logs that can be asked for."""
-    topics = call.session.admin.topics(sorted({topic for topic, _ in partitions})) if partitions else []
-    led = {(each.name, part.partition) for each in topics for part in each.partitions if part.leader >= 0}
-    asked = [partition for partition in partitions if partition in led]
-    try:
-        found = call.session.admin.offsets([(*each, LATEST) for each in asked]) if asked else []
-    except LogError:
-        return {}
-    return {(each.topic, each.partition): each.offset for each in found}
-
-
 def _lags(call: Call) -> dict[str, int]:
-    """The lag of each group that this broker coordinates, of what it has a replica of."""
+    """The lag of each group that this broker coordinates, where it has replicas of all that the group reads."""
     lags: dict[str, int] = {}
+    partly: set[str] = set()
     for each in json.loads(call.beside.broker.group_numbers())["offsets"]:
-        if each["lag"] is not None:
+        if each["lag"] is None:
+            partly.add(each["group"])
+        else:
             lags[each["group"]] = lags.get(each["group"], 0) + each["lag"]
+    return {name: lag for name, lag in lags.items() if name not in partly}
+
+
+def _lags_elsewhere(call: Call, names: list[str]) -> dict[str, int]:
+    """The lag of other groups; none of those whose offsets or logs cannot be asked for now."""
+    committed: dict[str, dict[Partition, int]] = {}
+    until = time.monotonic() + SECONDS_S
+    for name in names[:ELSEWHERE_MAX]:
+        if time.monotonic() > until:
+            break
+        try:
+            committed[name] = call.session.admin.group_offsets(name)
+        except LogError:
+            # Deleted meanwhile, or its coordinator is away.
+            continue
+    ends = ends_of(call.session.admin, sorted({partition for offsets in committed.values() for partition in offsets}))
+    lags: dict[str, int] = {}
+    for name, offsets in committed.items():
+        there = [(ends[partition], offset) for partition, offset in offsets.items() if partition in ends]
+        known = [max(end - offset, 0) for end, offset in there if end is not None]
+        if known and len(known) == len(there):
+            lags[name] = sum(known)
     return lags
 
 

@@ -2,7 +2,7 @@
 
 One thread asks the broker every `EVERY_S` seconds, and more seldom where asking takes long. It reads no records: that a group is so many seconds
 behind is known from when the log's end was where the group is now, to `EVERY_S` seconds, and not for what was there before the first
-look. At most `GROUPS_MAX` groups and the ends of `PARTITIONS_MAX` partitions are kept, the first that come; one line in the log says when there are
+look. Where a partition ends that the broker has no replica of, other brokers are asked, and of a group without that there is no point. At most `GROUPS_MAX` groups and the ends of `PARTITIONS_MAX` partitions are kept, the first that come; one line in the log says when there are
 more. Loaded with the server, so it imports nothing that is large. Thread-safe.
 """
 
@@ -14,8 +14,8 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from pylog_spark.broker.process import Broker
@@ -28,13 +28,22 @@ GROUPS_MAX = 100
 PARTITIONS_MAX = 500
 #: Of each partition so many ends are kept; when there are more, every second one is dropped.
 ENDS_MAX = 120
-# A look that takes long is not repeated before so many times as long.
-_REST = 50
+# A look that takes long is not repeated before so many times as long, or so many seconds.
+_REST, _REST_S = 50, 60.0
 _RATES = ("records_in", "bytes_in", "bytes_out", "requests")
 
 #: When, in seconds of a clock that never goes back, and where the log ended then.
 _End = tuple[float, int]
 _Place = tuple[str, int]
+
+
+class _Lag(NamedTuple):
+    """How far a group is behind in a partition."""
+
+    group: str
+    place: _Place
+    offset: int
+    lag: int
 
 
 class History:
@@ -46,10 +55,17 @@ class History:
         Whose numbers they are.
     each_time : callable
         Called after each look, in the thread.
+    ends_of : callable
+        Gives where partitions end of which the broker has no replica; None where nobody says, and nothing of those that are gone.
     """
 
-    def __init__(self, broker: Broker, each_time: Callable[[], None] = lambda: None) -> None:
-        self._broker, self._each_time = broker, each_time
+    def __init__(
+        self,
+        broker: Broker,
+        each_time: Callable[[], None] = lambda: None,
+        ends_of: Callable[[Sequence[_Place]], Mapping[_Place, int | None]] = dict.fromkeys,
+    ) -> None:
+        self._broker, self._each_time, self._ends_of = broker, each_time, ends_of
         self._lock = threading.Lock()
         self._closing = threading.Event()
         self._rates: deque[list[float]] = deque(maxlen=POINTS_MAX)
@@ -90,30 +106,46 @@ class History:
                 if not self._closing.is_set():
                     log.exception("The broker's numbers are not recorded now; it is tried again.")
             took = time.monotonic() - began
-            self._closing.wait(max(EVERY_S - took, took * _REST))
+            self._closing.wait(max(EVERY_S - took, min(took * _REST, _REST_S)))
 
     def _look(self, now: float) -> None:
         stats, groups = self._broker.stats(), json.loads(self._broker.group_numbers())["offsets"]
+        offsets = [(each["group"], (each["topic"], each["partition"]), each["offset"], each["lag"]) for each in groups]
+        lags = self._whole(offsets)
         now_ms = int(time.time() * 1000)
         with self._lock:
             if self._before is not None:
                 then, old = self._before
                 self._rates.append([now_ms, *(round((stats[each] - old[each]) / (now - then), 3) for each in _RATES)])
             self._before = now, stats
-            self._take_groups(now, now_ms, groups)
+            self._take_groups(now, now_ms, lags)
 
-    def _take_groups(self, now: float, now_ms: int, offsets: Iterable[Mapping[str, Any]]) -> None:
+    def _whole(self, offsets: Sequence[tuple[str, _Place, int, int | None]]) -> list[_Lag]:
+        """The offsets of groups of which all lags are known; other brokers are asked for the ends of what is not here."""
+        elsewhere = sorted({place for _, place, _, lag in offsets if lag is None})[:PARTITIONS_MAX]
+        ends = self._ends_of(elsewhere) if elsewhere else {}
+        found, partly = [], set[str]()
+        for group, place, offset, lag in offsets:
+            end = ends.get(place)
+            if lag is not None:
+                found.append(_Lag(group, place, offset, lag))
+            elif end is not None:
+                found.append(_Lag(group, place, offset, max(end - offset, 0)))
+            elif place in ends or place not in elsewhere:
+                partly.add(group)
+        return [each for each in found if each.group not in partly]
+
+    def _take_groups(self, now: float, now_ms: int, offsets: Iterable[_Lag]) -> None:
         lags: dict[str, int] = {}
         ages: dict[str, float | None] = {}
         followed: dict[_Place, int] = {}
-        for each in offsets:
-            group, place, lag = each["group"], (each["topic"], each["partition"]), each["lag"]
-            if lag is None or not self._has_room(group):
+        for group, place, offset, lag in offsets:
+            if not self._has_room(group):
                 continue
             lags[group] = lags.get(group, 0) + lag
-            self._note_end(place, now, each["offset"] + lag)
-            followed[place] = min(followed.get(place, each["offset"]), each["offset"])
-            age = self._age(place, each["offset"], now) if lag else 0.0
+            self._note_end(place, now, offset + lag)
+            followed[place] = min(followed.get(place, offset), offset)
+            age = self._age(place, offset, now) if lag else 0.0
             known = ages.get(group, 0.0)
             ages[group] = None if age is None or known is None else max(age, known)
         for group, lag in lags.items():
