@@ -55,12 +55,10 @@ class ArchiveReader:
         self._path = path
         self._members = members(path)
         self.ending: Ending | None = None
-        try:
-            self.beginning: Beginning = decode_beginning(next(self._members).data)
-        except StopIteration:
-            raise NotAnArchive(path, "nothing is in it") from None
-        except DocumentError as error:
-            raise NotAnArchive(path, str(error)) from None
+        first = next(self._members, None)
+        if first is None:
+            raise NotAnArchive(path, "nothing is in it")
+        self.beginning: Beginning = beginning_in(path, first.data)
 
     def segments(self) -> Iterator[Segment]:
         """Give each segment, in the order of the file, and compare everything with what the documents say.
@@ -76,7 +74,7 @@ class ArchiveReader:
             if member.name == STARTS:
                 continue
             if member.name == f"{self.beginning.topic}{END}":
-                self._finish(member.data, tuple(totals.values()))
+                self.ending = ending_in(self._path, member.data, tuple(totals.values()))
                 continue
             found = segment_of(member.name)
             if self.ending is not None or found is None or found[0] != self.beginning.topic or found[1] not in totals:
@@ -91,13 +89,24 @@ class ArchiveReader:
         if self.ending is None:
             raise NotAnArchive(self._path, "its last document is missing")
 
-    def _finish(self, data: bytes, read: tuple[PartitionTotal, ...]) -> None:
-        try:
-            self.ending = decode_ending(data)
-        except DocumentError as error:
-            raise NotAnArchive(self._path, str(error)) from None
-        if self.ending.totals != read:
-            raise NotAnArchive(self._path, "there is not in it what its last document says")
+
+def beginning_in(path: str, document: bytes) -> Beginning:
+    """What the first document of a file says. Raises `NotAnArchive`."""
+    try:
+        return decode_beginning(document)
+    except DocumentError as error:
+        raise NotAnArchive(path, str(error)) from None
+
+
+def ending_in(path: str, document: bytes, read: tuple[PartitionTotal, ...]) -> Ending:
+    """What the last document of a file says, of which so much was read. Raises `NotAnArchive` when that is not the same."""
+    try:
+        ending = decode_ending(document)
+    except DocumentError as error:
+        raise NotAnArchive(path, str(error)) from None
+    if ending.totals != read:
+        raise NotAnArchive(path, "there is not in it what its last document says")
+    return ending
 
 
 def verify(path: str) -> tuple[Beginning, Ending]:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from pylog_spark.archive.container import ArchiveWriter, Member, NotAnArchive, members
 from pylog_spark.archive.document import (
@@ -40,6 +40,8 @@ _COMMITTED = "read_committed"
 
 #: Told how many offsets are written, and of how many.
 Report = Callable[[int, int], None]
+
+State = TypeVar("State")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,19 +83,49 @@ def export(admin: Admin, topic: str, path: str, options: ExportOptions, report: 
     OSError
         The file cannot be written.
     """
-    part = part_of(path, options.resume)
-    beginning = beginning_of(admin, topic, options)
-    with becoming(path, part) as file:
-        done = _nothing(beginning)
-        if options.resume and (found := _found(part)) is not None:
-            beginning, done, end = found
-            check_same(admin, beginning, part)
-            file.seek(end)
-        file.truncate()
+    with opened(admin, topic, path, options, _nothing, _found) as (file, beginning, done):
         return _Export(admin, beginning, done, options, report).write(file)
 
 
-def part_of(path: str, resume: bool) -> str:
+@contextmanager
+def opened(
+    admin: Admin,
+    topic: str,
+    path: str,
+    options: ExportOptions,
+    nothing: Callable[[Beginning], State],
+    found: Callable[[str], tuple[Beginning, State, int] | None],
+) -> Iterator[tuple[BinaryIO, Beginning, State]]:
+    """Open the file of an export behind what is whole of it; it gets its name when the block ends without an error.
+
+    Parameters
+    ----------
+    admin, topic, path, options
+        As of `export`.
+    nothing : callable
+        How far an export is that begins.
+    found : callable
+        Gives of a file that was cut what it begins with, how far it is and where that ends; None when it is to be begun anew.
+
+    Raises
+    ------
+    LogError, OSError
+        As of `export`.
+    """
+    part = _part_of(path, options.resume)
+    beginning = _beginning_of(admin, topic, options)
+    with open(part, "r+b" if os.path.exists(part) else "xb") as file:
+        done = nothing(beginning)
+        if options.resume and (before := found(part)) is not None:
+            beginning, done, end = before
+            _check_same(admin, beginning, part)
+            file.seek(end)
+        file.truncate()
+        yield file, beginning, done
+    os.rename(part, path)
+
+
+def _part_of(path: str, resume: bool) -> str:
     """Give the name of the file until it is whole. Raises `LogError` when `path` is there, or without `resume` that file."""
     if os.path.exists(path):
         raise LogError("INVALID_ARGUMENT", f"{path} is there: delete it, or name another file.")
@@ -102,14 +134,6 @@ def part_of(path: str, resume: bool) -> str:
         sentence = f"{part} is there, from an export that was cut: go on with --resume, or delete it."
         raise LogError("INVALID_ARGUMENT", sentence)
     return part
-
-
-@contextmanager
-def becoming(path: str, part: str) -> Iterator[BinaryIO]:
-    """Open the file `part`, at its beginning; it gets the name `path` when the block ends without an error."""
-    with open(part, "r+b" if os.path.exists(part) else "xb") as file:
-        yield file
-    os.rename(part, path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +152,7 @@ def _nothing(beginning: Beginning) -> dict[int, Done]:
     return {each.partition: Done(each.start, PartitionTotal(each.partition)) for each in beginning.ranges}
 
 
-def beginning_of(admin: Admin, topic: str, options: ExportOptions) -> Beginning:
+def _beginning_of(admin: Admin, topic: str, options: ExportOptions) -> Beginning:
     """Give what is to be exported. Raises `LogError`."""
     places = Places(admin, topic, None, _COMMITTED)
     first = places.offsets("earliest") if options.since_ms is None else places.at_ms(options.since_ms)
@@ -151,7 +175,7 @@ def beginning_of(admin: Admin, topic: str, options: ExportOptions) -> Beginning:
     )
 
 
-def check_same(admin: Admin, beginning: Beginning, part: str) -> None:
+def _check_same(admin: Admin, beginning: Beginning, part: str) -> None:
     """Raise `LogError` when the topic of an export that was cut is another one now."""
     now = admin.topic(beginning.topic).topic_id
     if now != beginning.topic_id:

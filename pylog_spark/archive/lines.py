@@ -19,18 +19,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import BinaryIO
 
+from pylog_spark.archive.checking import beginning_in, ending_in
 from pylog_spark.archive.container import NotAnArchive, read_frame, zstandard_module
 from pylog_spark.archive.document import (
     Beginning,
-    DocumentError,
     Ending,
     PartitionRange,
     PartitionTotal,
-    decode_beginning,
-    decode_ending,
     encode,
 )
-from pylog_spark.archive.exporting import ExportOptions, Report, becoming, beginning_of, check_same, part_of
+from pylog_spark.archive.exporting import ExportOptions, Report, opened
 from pylog_spark.client.admin import Admin
 from pylog_spark.client.consumer import Record
 from pylog_spark.client.json_lines import from_line, to_line
@@ -81,32 +79,24 @@ def export_lines(settings: Mapping[str, str], topic: str, path: str, options: Ex
     LogError, OSError
         As of `export`.
     """
-    part = part_of(path, options.resume)
-    with Admin(settings["bootstrap.servers"], settings) as admin:
-        beginning = beginning_of(admin, topic, options)
-        with becoming(path, part) as file:
-            done = _Done(beginning)
-            if options.resume and (found := _found(part)) is not None:
-                beginning, done, end = found
-                check_same(admin, beginning, part)
-                file.seek(end)
-            file.truncate()
-            writer = _Writer(file, options.level)
-            if file.tell() == 0:
-                writer.document(encode(beginning))
-            whole = sum(each.end - each.start for each in beginning.ranges)
-            for wanted in beginning.ranges:
-                for lines, records, position in _frames_of(
-                    settings, beginning, wanted, done.positions[wanted.partition]
-                ):
-                    writer.frame(lines)
-                    done.add(wanted.partition, records, len(lines), position)
-                    report(done.offsets, whole)
-                done.positions[wanted.partition] = wanted.end
+    with (
+        Admin(settings["bootstrap.servers"], settings) as admin,
+        opened(admin, topic, path, options, _Done, _found) as (file, beginning, done),
+    ):
+        writer = _Writer(file, options.level)
+        if file.tell() == 0:
+            writer.document(encode(beginning))
+        whole = sum(each.end - each.start for each in beginning.ranges)
+        for wanted in beginning.ranges:
+            for lines, records, position in _frames_of(settings, beginning, wanted, done.positions[wanted.partition]):
+                writer.frame(lines)
+                done.add(wanted.partition, records, len(lines), position)
                 report(done.offsets, whole)
-            ending = done.ending
-            writer.document(encode(ending))
-            writer.sync()
+            done.positions[wanted.partition] = wanted.end
+            report(done.offsets, whole)
+        ending = done.ending
+        writer.document(encode(ending))
+        writer.sync()
     return ending
 
 
@@ -140,10 +130,7 @@ class LinesReader:
             document = _document(path, file)
         if document is None:
             raise NotAnArchive(path, "it does not begin with a document")
-        try:
-            self.beginning: Beginning = decode_beginning(document)
-        except DocumentError as error:
-            raise NotAnArchive(path, str(error)) from None
+        self.beginning: Beginning = beginning_in(path, document)
 
     def pieces(self) -> Iterator[Piece]:
         """Give the records of each frame, and compare what was read with what the last document says.
@@ -165,12 +152,7 @@ class LinesReader:
                 yield piece
             if file.read(1):
                 raise NotAnArchive(self._path, f"something follows behind its end, at byte {file.tell() - 1}")
-        try:
-            self.ending = decode_ending(document)
-        except DocumentError as error:
-            raise NotAnArchive(self._path, str(error)) from None
-        if self.ending.totals != done.ending.totals:
-            raise NotAnArchive(self._path, "there is not in it what its last document says")
+        self.ending = ending_in(self._path, document, done.ending.totals)
 
     def _piece(self, lines: bytes, end: int, done: _Done) -> Piece:
         try:
