@@ -1,4 +1,4 @@
-"""Listeners on real streams: the numbers are those of Spark's progress, and a group shows each batch as soon as it is finished. Costs 20 s."""
+"""Listeners on real streams: the numbers are those of Spark's progress, and a group shows each batch as soon as it is finished. Costs 22 s."""
 
 from __future__ import annotations
 
@@ -203,6 +203,25 @@ def test_kafkas_own_tool_shows_the_lag_of_a_query_by_its_name(
     text = java(tool, "--bootstrap-server", topic.servers, "--describe", "--group", name)
     (line,) = [line.split() for line in text.splitlines() if topic.name in line and line.split()[2:3] == ["0"]]
     assert line[1:6] == [topic.name, "0", "4", "10", "6"]
+
+
+@pytest.mark.peers
+def test_a_query_of_sparks_own_connector_is_counted_and_has_a_group(
+    make_topic: Topics, checkpoint: str, listen: Listen
+) -> None:
+    topic = make_topic()
+    topic.put(["v"] * 5)
+    name, registry = f"{topic.name}-connector", CollectorRegistry()
+    mirror, _ = listen(GroupMirror(topic.servers, prefix="of-")), listen(QueryMetrics(registry))
+    given = {"kafka.bootstrap.servers": topic.servers, "subscribe": topic.name, "startingOffsets": "earliest"}
+    frame = topic.spark.readStream.format("kafka").options(**given).load()
+    query = named(frame, name, checkpoint, availableNow=True)
+    assert query.awaitTermination(120)
+    assert mirror.wait(query)
+    with Admin(topic.servers) as admin:
+        assert admin.group_offsets(f"of-{name}") == {(topic.name, 0): 5}
+    until(lambda: scraped(registry, name).get(("pylog_query_lag_records", ("0",))) == 0, "the batch is counted")
+    assert scraped(registry, name)["pylog_query_input_rows_total", ("0",)] == 5
 
 
 def test_brokers_that_are_away_do_not_slow_a_query_and_wait_says_so(

@@ -15,10 +15,11 @@ from pathlib import Path
 from tests.peers.jars import cache_dir
 
 _ROOT = Path(__file__).parents[3]
-#: What pylog's data source, Spark Connect and its pipelines import, with all that these need.
+#: What pylog's data source and listeners, Spark Connect and its pipelines import, with all that these need.
 _PACKAGES = (
     "py4j", "pyarrow", "grpcio", "grpcio-status", "googleapis-common-protos", "protobuf", "typing_extensions",
     "zstandard", "pandas", "numpy", "python-dateutil", "six", "pytz", "tzdata", "PyYAML",
+    "opentelemetry-api", "opentelemetry-sdk", "opentelemetry-semantic-conventions",
 )  # fmt: skip
 
 

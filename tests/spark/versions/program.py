@@ -165,11 +165,15 @@ def foreach_once(run: Run) -> None:
 
 
 def mirrored(run: Run) -> None:
-    from pylog_spark.client import Admin
-    from pylog_spark.listener import GroupMirror
+    from opentelemetry.sdk.metrics import MeterProvider
+    from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
-    servers = run.brokers["kafka.bootstrap.servers"]
-    mirror = GroupMirror(servers)
+    from pylog_spark.client import Admin
+    from pylog_spark.listener import GroupMirror, QueryMetrics
+
+    servers, reader = run.brokers["kafka.bootstrap.servers"], InMemoryMetricReader()
+    mirror, metrics = GroupMirror(servers), QueryMetrics(meter_provider=MeterProvider([reader]))
+    run.spark.streams.addListener(metrics)
     run.spark.streams.addListener(mirror)
     try:
         writer = run.stream().writeStream.format("noop").queryName("mirrored")
@@ -177,6 +181,11 @@ def mirrored(run: Run) -> None:
         assert mirror.wait(query, 60), "Spark has not told the listener"
     finally:
         run.spark.streams.removeListener(mirror)
+        run.spark.streams.removeListener(metrics)
+    data = json.loads(reader.get_metrics_data().to_json())
+    counted = {each["name"]: each["data"] for each in data["resource_metrics"][0]["scope_metrics"][0]["metrics"]}
+    (rows,) = counted["pylog.query.input.rows"]["data_points"]
+    assert (rows["attributes"]["query"], rows["value"]) == ("mirrored", ROWS)
     with Admin(servers) as admin:
         shown = admin.group_offsets("mirrored")
         ends = {each[:2]: each.offset for each in admin.offsets([(*partition, -1) for partition in shown])}
@@ -289,7 +298,7 @@ SCENARIOS: dict[str, Callable[[Run], str | None]] = {
     "batch write of a `txnAppId`, exactly once": batch_once,
     "stream write, exactly once": stream_once,
     "`foreach_batch`, output mode update": foreach_once,
-    "progress in a group of the query's name (`GroupMirror`)": mirrored,
+    "listeners: a group of the query's name, numbers": mirrored,
     "sources with names, `.name()`": named_sources,
     "declarative pipelines (`spark-pipelines`), from a topic and into one": pipelines,
     "a source in real-time mode": real_time,
