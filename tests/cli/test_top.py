@@ -12,8 +12,11 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from pylog_spark.client import Admin, Producer
+from pylog_spark.cli.activity import Activity
+from pylog_spark.client import AclBinding, Admin, Producer
 from pylog_spark.results.markup import printable
+from pylog_spark.testing import LocalBroker
+from tests.harness.security import AUTHORIZER
 from tests.harness.waiting import until
 
 
@@ -154,3 +157,25 @@ def test_brokers_that_do_not_answer_are_an_error_of_a_script(pylog):
 
 def test_names_do_nothing_to_a_terminal():
     assert printable("a\x1b[31m\nb\u202e") == "a\\x1b[31m\\nb\\u202e"
+
+
+def test_a_user_sees_what_acls_let_him_describe(tmp_path):
+    with LocalBroker(tmp_path / "data", sasl="SCRAM-SHA-256", authorizer_class_name=AUTHORIZER) as broker:
+        with Admin(broker.bootstrap_servers, broker.security_settings) as admin:
+            for topic in ("seen", "hidden"):
+                admin.create_topic(topic, 1)
+                admin.alter_group_offsets(f"{topic}-group", {(topic, 0): 0})
+            admin.set_user_scram_credential("bob", "swordfish", mechanism="SCRAM-SHA-256", iterations=4096)
+            rights = [("TOPIC", "seen"), ("GROUP", "seen-group")]
+            admin.create_acls(
+                [AclBinding(kind, name, "LITERAL", "User:bob", "*", "DESCRIBE", "ALLOW") for kind, name in rights]
+            )
+        login = {**broker.security_settings, "sasl.jaas.config": broker.login.jaas}
+        assert "admin" in login["sasl.jaas.config"]
+        password = broker.login.password
+        login["sasl.jaas.config"] = login["sasl.jaas.config"].replace("admin", "bob").replace(password, "swordfish")
+        with Admin(broker.bootstrap_servers, login) as admin:
+            sample = Activity(admin).look()
+    assert [topic.name for topic in sample.topics] == ["seen"]
+    assert [(group.group_id, group.lag) for group in sample.groups] == [("seen-group", 0)]
+    assert len(sample.brokers) == 1
