@@ -1,5 +1,6 @@
 """Who may use a broker's page: not the pages of other sites, not by other names, and of files only those that are its own."""
 
+import json
 import re
 import socket
 from collections.abc import Iterator
@@ -137,6 +138,43 @@ def test_each_answer_of_the_api_is_json_that_nobody_keeps_or_frames(
     assert answer.headers["referrer-policy"] == "no-referrer"
     if status != 200:
         assert answer.error[0] == status
+
+
+ODD = (
+    "",
+    ".",
+    "..",
+    "%00",
+    "%2F..%2F",
+    "a" * 300,
+    "%F0%9F%92%A9",
+    "-1",
+    "9" * 30,
+    "'\"<>",
+    "%0d%0aX:1",
+    "__consumer_offsets",
+)
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_odd_names_and_parameters_get_an_answer_and_fail_nothing(page: Page, odd: str) -> None:
+    odd = odd.replace(" ", "%20")
+    paths = [
+        f"/api/topics?search={odd}&internal={odd}",
+        *(f"/api/{kind}/{odd}{rest}" for kind in ("topics", "groups") for rest in ("", "/records", "/history")),
+        *(
+            f"/api/topics/__consumer_offsets/records?{name}={odd}"
+            for name in ("from", "partition", "limit", "after", "isolation", "key", "contains")
+        ),
+    ]
+    for path in paths:
+        answer = page.raw("GET", path)
+        assert answer.status in (200, 400, 404), path
+        assert answer.headers.get("x") is None
+        assert isinstance(answer.said, dict)
+    path = f"/api/topics/{odd}"
+    for suffix, body in (("/records", {"key": None, "value": odd}), ("/configs", {"changes": {odd: odd}})):
+        assert page.raw("POST", path + suffix, CHANGE, json.dumps(body).encode()).error[0] in (400, 404), (path, suffix)
 
 
 def test_a_body_that_is_no_object_is_refused(page: Page) -> None:
