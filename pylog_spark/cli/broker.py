@@ -100,6 +100,8 @@ class _Broker(click.Group):
 @click.option("--http-without-login", is_flag=True,
               help="Show everybody the metrics although the broker asks for a login. There is no page then.")  # fmt: skip
 @click.option("--http-without-page", is_flag=True, help="Leave out the page; metrics and probes stay.")
+@click.option("--otlp", is_flag=True,
+              help="Send the metrics by OpenTelemetry's protocol, too, to a collector that OTEL_EXPORTER_OTLP_ENDPOINT names.")  # fmt: skip
 @click.option("--log-level", "log_levels", default="info", metavar="LEVEL[,LOGGER=LEVEL...]", show_default=True,
               help="Level of the log: off, fatal, error, warn, info, debug or trace; single loggers may have another one, as in "
                    "info,pylog.broker.network=debug.")  # fmt: skip
@@ -123,6 +125,7 @@ def broker(
     http_config: str | None,
     http_without_login: bool,
     http_without_page: bool,
+    otlp: bool,
     log_levels: str,
     log_format: str,
 ) -> None:
@@ -149,7 +152,7 @@ def broker(
     except BrokerError as error:
         raise click.ClickException(str(error)) from error
     with loggers.serving_as(running.node_id):
-        _serve(running, _open_beside(running, registry, pages))
+        _serve(running, _open_beside(running, registry, pages, otlp))
 
 
 def _place(given: list[tuple[str, str]], data_dir: str | None, listen: str | None) -> tuple[str, list[tuple[str, str]]]:
@@ -180,7 +183,7 @@ def _http_options(
 
 
 def _open_beside(
-    running: Broker, registry: "HttpOptions | None", pages: "HttpOptions | None"
+    running: Broker, registry: "HttpOptions | None", pages: "HttpOptions | None", otlp: bool
 ) -> "list[tuple[str, Callable[[], None]]]":
     """The servers beside the broker: what the ready line says of each, and what closes it. The broker is stopped when it cannot have one."""
     opened: list[tuple[str, Callable[[], None]]] = []
@@ -196,12 +199,26 @@ def _open_beside(
 
             http = open_pages(running, pages, None if server is None else server.schemas)
             opened.append((f"metrics on {http.url}", http.close))
+        if otlp:
+            opened.append(("metrics sent by OTLP", _open_sender(running)))
     except ConfigError as error:
         for _, close in opened:
             close()
         running.close()
         raise click.UsageError(str(error)) from error
     return opened
+
+
+def _open_sender(running: Broker) -> "Callable[[], None]":
+    """Begin to send metrics; what ends it."""
+    try:
+        from pylog_spark.web.otlp import open_sender
+    except ImportError as error:
+        sentence = (
+            "Metrics by OTLP need OpenTelemetry's exporter: pip install 'pylog-spark[otlp]', or leave out --otlp."
+        )
+        raise ConfigError(sentence) from error
+    return open_sender(running).close
 
 
 def _serve(running: Broker, beside: "list[tuple[str, Callable[[], None]]]") -> None:

@@ -302,7 +302,7 @@ def _bytes(query: QueryNumbers) -> dict[Read, float]:
 
 
 _SAMPLES: dict[Family, Callable[[QueryNumbers, float, int], Samples]] = {
-    ACTIVE: lambda query, *_: _whole(query, lambda each: each.is_active),
+    ACTIVE: lambda query, *_: _whole(query, lambda each: int(each.is_active)),
     LAST: lambda query, *_: _whole(query, lambda each: each.changed_s or None),
     BATCH_ID: lambda query, *_: _of_batch(query, lambda batch: batch.batch_id),
     BATCHES: lambda query, *_: _whole(query, lambda each: each.batches),

@@ -81,10 +81,16 @@ _OF_ARCHIVE = (
 
 def exposition(broker: Broker) -> Callable[[], bytes]:
     """Give what makes the text of a broker's numbers. It may be called by any thread."""
+    registry = numbers_of(broker)
+    return lambda: generate_latest(registry)
+
+
+def numbers_of(broker: Broker) -> CollectorRegistry:
+    """Give the numbers of a broker and of its process. Any thread may collect them."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_OfBroker(broker))
     ProcessCollector(registry=registry)
-    return lambda: generate_latest(registry)
+    return registry
 
 
 class _OfBroker(Collector):

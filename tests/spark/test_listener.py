@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from confluent_kafka import Consumer, TopicPartition
+from opentelemetry.exporter.otlp.proto.common.metrics_encoder import encode_metrics
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from prometheus_client import CollectorRegistry, generate_latest
@@ -59,6 +60,7 @@ def exported(reader: InMemoryMetricReader, query: str) -> Numbers:
     """The same numbers as OpenTelemetry has them."""
     data = reader.get_metrics_data()
     assert data is not None
+    assert encode_metrics(data).resource_metrics, "they can be sent"
     return {
         (metric.name, labels_of(point.attributes)): point.value
         for metric in data.resource_metrics[0].scope_metrics[0].metrics
