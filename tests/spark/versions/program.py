@@ -15,6 +15,8 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Callable
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -193,6 +195,16 @@ def mirrored(run: Run) -> None:
     assert sum(shown.values()) >= ROWS
 
 
+def watched(run: Run) -> None:
+    import pylog_spark
+
+    query = run.stream().writeStream.format("noop").queryName("watched").trigger(availableNow=True).start()
+    with redirect_stdout(StringIO()) as printed:
+        pylog_spark.watch(query, every_s=0.1, timeout_s=120)
+    assert not query.isActive, "the display ends with the query"
+    assert f"{ROWS} rows" in printed.getvalue(), printed.getvalue()
+
+
 def named_sources(run: Run) -> str | None:
     if not hasattr(run.spark.readStream, "name"):
         return "no"
@@ -299,6 +311,7 @@ SCENARIOS: dict[str, Callable[[Run], str | None]] = {
     "stream write, exactly once": stream_once,
     "`foreach_batch`, output mode update": foreach_once,
     "listeners: a group of the query's name, numbers": mirrored,
+    "`pylog_spark.watch`": watched,
     "sources with names, `.name()`": named_sources,
     "declarative pipelines (`spark-pipelines`), from a topic and into one": pipelines,
     "a source in real-time mode": real_time,
