@@ -13,6 +13,7 @@ from benchmarks import (
     failover,
     frames,
     measures,
+    planning,
     secured,
     streams,
     tables,
@@ -172,6 +173,11 @@ _FRAME_ROWS = tuple(
     for client, records in ((frames.CONFLUENT, 1_000_000), (frames.AIOKAFKA, 1_000_000), (frames.KAFKA_PYTHON, 200_000))
 )  # fmt: skip
 
+_PLANNING_ROWS = (
+    Row("plan-10000", "planning of a micro-batch, 10,000 partitions", "ms", False, at_most(50, "ms"),
+        partial(planning.planned, partitions=10_000)),
+)  # fmt: skip
+
 _AUDIT_ROWS = (
     Row("audit-write", "Spark batch write 100 B, counted for an audit", "M rows/s", True, ratio_at_least(0.99, audit.UNCOUNTED),
         partial(audit.spark_write, records=3_000_000, value_bytes=100)),
@@ -288,6 +294,7 @@ ROWS: tuple[Row, ...] = (
     + _ARCHIVE_ROWS
     + _TYPED_ROWS
     + _FRAME_ROWS
+    + _PLANNING_ROWS
     + _AUDIT_ROWS
     + _CPU_ROWS
     + _TLS_ROWS

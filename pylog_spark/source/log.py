@@ -249,10 +249,10 @@ class Log:
         """Ask for the offset of a time or a mark (`LATEST`, `EARLIEST`) of each partition; answers in the same order."""
         if not wanted:
             return []
-        questions = [(partition.topic, partition.partition, time_ms) for partition, time_ms in wanted]
+        questions = [(*partition, time_ms) for partition, time_ms in wanted]
         isolation = isolation or self._options.client.get("isolation.level", "read_uncommitted")
         answers = self._asked(lambda asked: asked.list_offsets(questions, isolation))
-        return [(TopicPartition(topic, partition), offset) for topic, partition, offset, _ in answers]
+        return [(partition, answer[2]) for (partition, _), answer in zip(wanted, answers, strict=True)]
 
     def _describe(self, known: Collection[str]) -> list[TopicDescription]:
         """The topics of the subscription. Topics of `known` that are gone are left out."""
