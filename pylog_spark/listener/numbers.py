@@ -61,7 +61,7 @@ class QueryNumbers:
     is_active : bool
         Whether it runs.
     changed_s : float
-        When the last batch was told of, in seconds since 1970.
+        When Spark reported the last batch, in seconds since 1970.
     batch : BatchProgress or None
         The last batch.
     batches : int

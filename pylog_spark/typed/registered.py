@@ -1,7 +1,7 @@
 """Schemas of a registry for typed reads and writes: those with which records were written, by the ids that records begin with, and the
 newest ones of subjects. pyspark is not imported here.
 
-Schemas by id never change: each process keeps those that it was told of, for all its tasks. An id that the registry does not have
+Schemas by id never change: each process keeps those that it has got, for all its tasks. An id that the registry does not have
 is a damaged record; it is asked for again after `ABSENT_S` seconds, since it may be registered late. A registry that does not answer is
 an error, as a broker that does not answer is.
 """

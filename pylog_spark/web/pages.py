@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pylog_spark._native import RawConnection
     from pylog_spark.broker.process import Broker
     from pylog_spark.web.console.call import Schemas
-    from pylog_spark.web.console.elsewhere import Ends
+    from pylog_spark.web.console.other_brokers import Ends
     from pylog_spark.web.console.service import Console
 
 log = logging.getLogger("pylog.http")
@@ -82,7 +82,7 @@ class _Page:
     """The broker's page, which is loaded when somebody looks at it."""
 
     def __init__(self, broker: Broker, where: Place, access: Access | None, schemas: Schemas | None) -> None:
-        self.history = History(broker, self._sweep, self._ends_elsewhere)
+        self.history = History(broker, self._sweep, self._ends_on_others)
         self._broker, self._where, self._access, self._schemas = broker, where, access, schemas
         self._lock = threading.Lock()
         self._console: Console | None = None
@@ -107,10 +107,10 @@ class _Page:
         if self._ends is not None:
             self._ends.close()
 
-    def _ends_elsewhere(self, partitions: Sequence[tuple[str, int]]) -> dict[tuple[str, int], int | None]:
+    def _ends_on_others(self, partitions: Sequence[tuple[str, int]]) -> dict[tuple[str, int], int | None]:
         """A broker that has replicas of all that its groups read never needs this."""
         if self._ends is None:
-            from pylog_spark.web.console.elsewhere import Ends
+            from pylog_spark.web.console.other_brokers import Ends
 
             self._ends = Ends(self._where.client)
         return self._ends.of(partitions)

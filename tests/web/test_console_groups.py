@@ -1,4 +1,4 @@
-"""Groups on a broker's page: how far behind they are, and were; and a cluster whose partitions are elsewhere."""
+"""Groups on a broker's page: how far behind they are, and were; and a cluster whose partitions are on several brokers."""
 
 import time
 from contextlib import ExitStack, closing
@@ -163,6 +163,6 @@ def test_the_page_of_one_broker_shows_the_partitions_of_all(tmp_path: Path) -> N
             lambda: page.get("groups", "group", "history").said["points"], "its coordinator has looked at it"
         )
         assert points[0][1] == 4
-        elsewhere = next(each["partition"] for each in partitions if each["leader"] == 1)
-        written = page.change("topics", "divided", "records", key=None, value="x", partition=elsewhere)
-        assert written.said == {"partition": elsewhere, "offset": 2}
+        on_another = next(each["partition"] for each in partitions if each["leader"] == 1)
+        written = page.change("topics", "divided", "records", key=None, value="x", partition=on_another)
+        assert written.said == {"partition": on_another, "offset": 2}

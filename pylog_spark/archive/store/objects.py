@@ -84,11 +84,11 @@ class Objects:
         """Make an object. When this returns, it is there after a loss of power, too, as far as the file system promises that. Raises OSError."""
         self._again(lambda: self._store.put(self._path(name), content))
 
-    def settle(self, folder: str) -> None:
+    def make_durable(self, folder: str) -> None:
         """Let the objects of a folder that are seen be there after a loss of power, too: who has put them may have been killed before they were.
 
         Raises OSError."""
-        self._again(lambda: self._store.settle(self._path(folder)))
+        self._again(lambda: self._store.make_durable(self._path(folder)))
 
     def delete(self, name: str) -> None:
         """Remove an object; one that is gone already is none. Raises OSError."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyarrow.fs import FileInfo, FileSystem
 
 #: Folders of which is remembered that they are on the device; with more it is begun anew.
-_MOST_SETTLED = 10_000
+_MOST_DURABLE = 10_000
 
 
 class Entry(NamedTuple):
@@ -50,7 +50,7 @@ class Store(Protocol):
     def put(self, path: str, content: bytes | bytearray) -> None:
         """Make an object, or one that is there another one; nobody sees a part of it."""
 
-    def settle(self, folder: str) -> None:
+    def make_durable(self, folder: str) -> None:
         """Let what stands in a folder, and the folder itself, be there after a loss of power, whoever has put it."""
 
     def delete(self, path: str) -> None:
@@ -83,7 +83,7 @@ class LocalStore:
     is_remote = False
 
     def __init__(self) -> None:
-        self._settled: set[str] = set()
+        self._durable: set[str] = set()
 
     def entries(self, folder: str) -> list[Entry]:
         """See `Store`."""
@@ -111,9 +111,9 @@ class LocalStore:
     def put(self, path: str, content: bytes | bytearray) -> None:
         """See `Store`."""
         folder = os.path.dirname(path)
-        if folder not in self._settled or not os.path.isdir(folder):
+        if folder not in self._durable or not os.path.isdir(folder):
             os.makedirs(folder, exist_ok=True)
-            self.settle(folder)
+            self.make_durable(folder)
         part = f"{path}.part"
         with open(part, "wb") as file:
             file.write(content)
@@ -123,7 +123,7 @@ class LocalStore:
         # The name, too.
         _sync(folder)
 
-    def settle(self, folder: str) -> None:
+    def make_durable(self, folder: str) -> None:
         """See `Store`."""
         with suppress(FileNotFoundError):
             _sync(folder)
@@ -131,9 +131,9 @@ class LocalStore:
                 # Somebody else's folders far above may be closed to this process, or on a file system that does not sync any.
                 with suppress(OSError):
                     _sync(above)
-            if len(self._settled) >= _MOST_SETTLED:
-                self._settled.clear()
-            self._settled.add(folder)
+            if len(self._durable) >= _MOST_DURABLE:
+                self._durable.clear()
+            self._durable.add(folder)
 
     def delete(self, path: str) -> None:
         """See `Store`."""
@@ -199,7 +199,7 @@ class ArrowStore:
                 self._system.delete_file(path)
             self._system.move(part, path)
 
-    def settle(self, folder: str) -> None:
+    def make_durable(self, folder: str) -> None:
         """See `Store`: what such a store shows is there."""
 
     def delete(self, path: str) -> None:

@@ -51,7 +51,7 @@ class KnownArchive:
     def learn(self, at: Partition) -> Manifest:
         """Read what the archive has of a partition, and tell the broker. Raises `LogError`, OSError."""
         # What is in a manifest is removed here: one that a killed writer has left is to survive that.
-        self._objects.settle(partition_folder(at.topic, at.topic_id, at.partition))
+        self._objects.make_durable(partition_folder(at.topic, at.topic_id, at.partition))
         _, manifest = read_manifest(self._objects, at.topic, at.topic_id, at.partition)
         end = self._common_end(at, manifest)
         if end < manifest.end:

@@ -11,7 +11,7 @@ from typing import Any
 from pylog_spark.client.errors import LogError
 from pylog_spark.results.groups import GroupDescription, MemberDescription
 from pylog_spark.web.console.call import Call, number
-from pylog_spark.web.console.elsewhere import Partition, ends_of
+from pylog_spark.web.console.other_brokers import Partition, ends_of
 from pylog_spark.web.console.reading import Reading, Span
 
 #: Most groups that one answer names.
@@ -29,7 +29,7 @@ def groups(call: Call) -> dict[str, Any]:
     named = [each.group_id for each in listed[:GROUPS_MAX]]
     described = {each.group_id: each for each in (call.session.admin.describe_groups(named) if named else [])}
     lags = _lags(call)
-    lags |= _lags_elsewhere(
+    lags |= _lags_on_others(
         call, [each.group_id for each in listed if each.type != _SHARE and each.group_id not in lags]
     )
     cut = len(listed) - GROUPS_MAX
@@ -134,7 +134,7 @@ def _lags(call: Call) -> dict[str, int]:
     return {name: lag for name, lag in lags.items() if name not in partly}
 
 
-def _lags_elsewhere(call: Call, names: list[str]) -> dict[str, int]:
+def _lags_on_others(call: Call, names: list[str]) -> dict[str, int]:
     """The lag of other groups; none of those whose offsets or logs cannot be asked for now."""
     committed: dict[str, dict[Partition, int]] = {}
     until = time.monotonic() + SECONDS_S

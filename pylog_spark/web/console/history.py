@@ -122,8 +122,8 @@ class History:
 
     def _whole(self, offsets: Sequence[tuple[str, _Place, int, int | None]]) -> list[_Lag]:
         """The offsets of groups of which all lags are known; other brokers are asked for the ends of what is not here."""
-        elsewhere = sorted({place for _, place, _, lag in offsets if lag is None})[:PARTITIONS_MAX]
-        ends = self._ends_of(elsewhere) if elsewhere else {}
+        on_others = sorted({place for _, place, _, lag in offsets if lag is None})[:PARTITIONS_MAX]
+        ends = self._ends_of(on_others) if on_others else {}
         found, partly = [], set[str]()
         for group, place, offset, lag in offsets:
             end = ends.get(place)
@@ -131,7 +131,7 @@ class History:
                 found.append(_Lag(group, place, offset, lag))
             elif end is not None:
                 found.append(_Lag(group, place, offset, max(end - offset, 0)))
-            elif place in ends or place not in elsewhere:
+            elif place in ends or place not in on_others:
                 partly.add(group)
         return [each for each in found if each.group not in partly]
 

@@ -180,7 +180,7 @@ def mirrored(run: Run) -> None:
     try:
         writer = run.stream().writeStream.format("noop").queryName("mirrored")
         query = finished(writer.option("checkpointLocation", run.checkpoint("mirrored")))
-        assert mirror.wait(query, 60), "Spark has not told the listener"
+        assert mirror.wait(query, 60), "Spark has not reported the end to the listener"
     finally:
         run.spark.streams.removeListener(mirror)
         run.spark.streams.removeListener(metrics)

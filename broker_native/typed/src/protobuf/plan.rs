@@ -174,7 +174,7 @@ impl Message {
                 message.add(other.number(), None, Read::Nothing).instead_of.push(child);
             }
         }
-        message.settle();
+        message.fix_places();
         Ok(message)
     }
 
@@ -186,7 +186,7 @@ impl Message {
         &mut self.fields[at]
     }
 
-    fn settle(&mut self) {
+    fn fix_places(&mut self) {
         self.fields.sort_by_key(|field| field.number);
         for (place, field) in self.fields.iter().enumerate().filter(|(_, field)| field.number < 1024) {
             let number = field.number as usize;
@@ -277,7 +277,7 @@ fn entry_of(entry: &MessageDescriptor, key: &Field, value: &Field) -> Result<Mes
         message.absent.push(absent);
         message.add(field.number(), Some(child), read);
     }
-    message.settle();
+    message.fix_places();
     Ok(message)
 }
 
