@@ -98,6 +98,14 @@ class ByServers(LoadFileScheduling):
         self.workqueue.move_to_end(next_file(list(self.workqueue), process, _seconds()), last=False)
         super()._assign_work_unit(node)
 
+    def remove_node(self, node: Any) -> Any:
+        """Of a process that died, what it had not run goes to others. What it had run is forgotten here: handed out again it would be no work, and
+        a process that is given none waits for ever (seen once, with nothing left to run but that)."""
+        files = self.assigned_work[node]
+        for file in [file for file, tests in files.items() if all(tests.values())]:
+            del files[file]
+        return super().remove_node(node)
+
 
 class Stopwatch:
     """Adds up what each test took, its fixtures included, and writes it down at the end of the run."""
