@@ -1,14 +1,12 @@
 """The Java programs of the experiment (`java/`): compiled once, and run with the jars of one system each."""
 
-import fcntl
-import os
 import shutil
 import subprocess
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.peers.jars import cache_dir, classpath
+from tests.peers.jars import classpath
+from tests.peers.kept import kept
 
 _HERE = Path(__file__).parent
 _POM = _HERE / "jars.xml"
@@ -77,23 +75,12 @@ def _run(system: str, main: str, words: list[str]) -> str:
 
 
 def _classes() -> Path:
-    version = zlib.crc32(b"".join(source.read_bytes() for source in _SOURCES))
-    folder = cache_dir() / f"paper-compiled-{version:08x}"
-    if not folder.is_dir():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with open(cache_dir() / "paper-compiled.lock", "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not folder.is_dir():
-                _compile(folder)
-    return folder
+    return kept("paper-compiled", b"".join(source.read_bytes() for source in _SOURCES), _compile)
 
 
 def _compile(folder: Path) -> None:
-    part = folder.with_suffix(".part")
-    shutil.rmtree(part, ignore_errors=True)
-    command = ["java", "--module", "jdk.compiler/com.sun.tools.javac.Main", "-d", str(part)]
+    command = ["java", "--module", "jdk.compiler/com.sun.tools.javac.Main", "-d", str(folder)]
     jars = f"{jars_of('kafka')}:{jars_of('activemq')}"
     done = subprocess.run([*command, "-cp", jars, *map(str, _SOURCES)], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(f"Java could not compile the programs of the experiment: {done.stdout}{done.stderr}")
-    os.rename(part, folder)

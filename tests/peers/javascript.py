@@ -1,15 +1,14 @@
 """What tests need of the npm registry, brought by `npm ci` at first use and kept: the JavaScript client, a browser and axe-core.
 
-It lies in ``$PYLOG_PEERS/{js,browser,axe}``, by default under ``.cache/peers`` of the checkout. A folder appears only when it is complete.
+It lies in folders of `kept`: ``js``, ``browser`` and ``axe``.
 """
 
-import fcntl
 import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.peers.jars import cache_dir
+from tests.peers.kept import kept
 
 _HERE = Path(__file__).parent
 
@@ -38,27 +37,21 @@ def brought(name: str, what: str, then: Callable[[Path], None] = lambda folder: 
     RuntimeError
         When npm is missing or fails; the message is what it printed.
     """
-    folder = cache_dir() / name
-    if not folder.is_dir():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with open(folder.with_suffix(".lock"), "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not folder.is_dir():
-                part = folder.with_suffix(".part")
-                _install(part, name, what)
-                then(part)
-                part.rename(folder)
-    return folder
+
+    def make(folder: Path) -> None:
+        _install(folder, name, what)
+        then(folder)
+
+    return kept(name, (_HERE / name / "package-lock.json").read_bytes(), make)
 
 
-def _install(part: Path, name: str, what: str) -> None:
+def _install(folder: Path, name: str, what: str) -> None:
     if shutil.which("npm") is None:
         raise RuntimeError(f"npm is missing, it brings {what} for the tests: install it (apt install npm).")
-    shutil.rmtree(part, ignore_errors=True)
-    part.mkdir()
+    folder.mkdir()
     for file in ("package.json", "package-lock.json"):
-        shutil.copy(_HERE / name / file, part)
+        shutil.copy(_HERE / name / file, folder)
     command = ["npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"]
-    done = subprocess.run(command, cwd=part, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(f"npm could not bring {what}: {done.stdout[-2000:]}{done.stderr[-2000:]}")

@@ -1,17 +1,14 @@
 """Python programs that speak to brokers and are no part of the tests' environment: brought by `pip` at first use and kept.
 
-They lie in ``$PYLOG_PEERS/NAME-SUM``, by default under ``.cache/peers`` of the checkout; SUM is the checksum of what names them (``NAME.txt``). The
-folder appears only when it is complete.
+They lie in a folder of `kept` for each program, named by ``NAME.txt``.
 """
 
-import fcntl
-import shutil
 import subprocess
 import sys
-import zlib
+from functools import partial
 from pathlib import Path
 
-from tests.peers.jars import cache_dir
+from tests.peers.kept import kept
 
 
 def packages(name: str) -> Path:
@@ -23,21 +20,22 @@ def packages(name: str) -> Path:
         When pip fails; the message is what it printed.
     """
     wanted = Path(__file__).with_name(f"{name}.txt")
-    folder = cache_dir() / f"{name}-{zlib.crc32(wanted.read_bytes()):08x}"
-    if not folder.is_dir():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with open(folder.with_suffix(".lock"), "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not folder.is_dir():
-                _install(name, wanted, folder)
-    return folder
+    return kept(name, wanted.read_bytes(), partial(_install, name, wanted))
 
 
 def _install(name: str, wanted: Path, folder: Path) -> None:
-    part = folder.with_suffix(".part")
-    shutil.rmtree(part, ignore_errors=True)
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(part), "-r", str(wanted)]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--target",
+        str(folder),
+        "-r",
+        str(wanted),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(f"pip could not bring {name}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
-    part.rename(folder)

@@ -5,16 +5,15 @@ All tools run in one Java process, all else in another; each starts with the fir
 """
 
 import atexit
-import fcntl
 import os
 import struct
 import subprocess
 import threading
-import zlib
 from pathlib import Path
 from typing import IO
 
-from tests.peers.jars import cache_dir, classpath
+from tests.peers.jars import classpath
+from tests.peers.kept import kept
 
 #: For programs that end soon: the second compiler and G1's threads would cost more than they bring.
 QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
@@ -114,22 +113,12 @@ def _text(pipe: IO[bytes]) -> bytes:
 
 def own_classes() -> Path:
     """The folder of our own classes, compiled when they are not there yet as they are now."""
-    version = zlib.crc32(b"".join(source.read_bytes() for source in _SOURCES))
-    folder = cache_dir() / f"compiled-{version:08x}"
-    if not folder.is_dir():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with open(cache_dir() / "compiled.lock", "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not folder.is_dir():
-                _compile(folder)
-    return folder
+    return kept("compiled", b"".join(source.read_bytes() for source in _SOURCES), _compile)
 
 
 def _compile(folder: Path) -> None:
-    part = folder.with_suffix(".part")
     compiler = ["java", *QUICK, "--module", "jdk.compiler/com.sun.tools.javac.Main"]
-    command = [*compiler, "-d", str(part), "-cp", classpath("kafka"), *map(str, _SOURCES)]
+    command = [*compiler, "-d", str(folder), "-cp", classpath("kafka"), *map(str, _SOURCES)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(f"Java could not compile {_SOURCES}: {done.stdout}{done.stderr}")
-    part.rename(folder)

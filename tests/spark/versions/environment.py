@@ -1,18 +1,15 @@
 """Virtual environments with other versions of Spark, made once by pip and kept beside the peers' jars.
 
-Everything but Spark is what requirements-dev.txt pins. An environment appears only when it is complete, so an interrupted
-installation is simply repeated; a change of the pins makes a new one.
+Everything but Spark is what requirements-dev.txt pins; a change of the pins makes a new environment.
 """
 
-import fcntl
-import hashlib
 import os
-import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
-from tests.peers.jars import cache_dir
+from tests.peers.kept import kept
 
 _ROOT = Path(__file__).parents[3]
 #: What pylog's data source and listeners, Spark Connect and its pipelines import, with all that these need.
@@ -38,27 +35,17 @@ def python_with_spark(version: str) -> Path:
         When pip fails; the message is what it printed.
     """
     wanted = [f"pyspark=={version}", *pins()]
-    name = hashlib.sha256("\n".join([sys.version, *wanted]).encode()).hexdigest()[:8]
-    folder = cache_dir() / f"pyspark-{version}-{name}"
-    if not folder.is_dir():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with open(folder.with_name(f"{folder.name}.lock"), "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not folder.is_dir():
-                _install(folder, wanted)
-    return folder / "bin" / "python"
+    named_by = "\n".join([sys.version, *wanted]).encode()
+    return kept(f"pyspark-{version}", named_by, partial(_install, wanted)) / "bin" / "python"
 
 
-def _install(folder: Path, wanted: list[str]) -> None:
-    part = folder.with_name(f"{folder.name}.part")
-    shutil.rmtree(part, ignore_errors=True)
-    _run([sys.executable, "-m", "venv", "--copies", str(part)])
+def _install(wanted: list[str], folder: Path) -> None:
+    _run([sys.executable, "-m", "venv", "--copies", str(folder)])
     # The scripts of an environment name its first place, so pip is called as a module, and later only the interpreter.
-    _run([str(part / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-deps", *wanted])
+    _run([str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-deps", *wanted])
     # Python workers start sooner without it (`tests/spark_home.py`).
-    for archive in part.glob("lib/python*/site-packages/pyspark/python/lib/pyspark.zip"):
+    for archive in folder.glob("lib/python*/site-packages/pyspark/python/lib/pyspark.zip"):
         archive.unlink()
-    part.rename(folder)
 
 
 def _run(command: list[str]) -> None:
