@@ -270,7 +270,7 @@ class BatchStream(_Closed):
     """Batches of a topic; an asynchronous iterator. Made by `follow` and `batches`.
 
     It connects when the first batch is asked for. A task that is cancelled while it waits for a batch closes the stream, and is
-    over when nothing of it is left; one that is cancelled elsewhere leaves that to the end of the ``async with`` block.
+    over when nothing of it is left; one that is cancelled at another place leaves that to the end of the ``async with`` block.
     """
 
     def __init__(self, opened: Callable[[], _Source], timeout_s: float | None) -> None:

@@ -5,32 +5,21 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pylog_spark.client.errors import LogError, translated
+from pylog_spark.typed.readers import UNKNOWN_WRITERS, log_left_out
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from pylog_spark._native import RangeReader, TypedRead
+    from pylog_spark._native import RangeReader
     from pylog_spark.client.typed import Columns
-
-#: The native kind of records that begin with the id of a schema which is to be looked up.
-UNKNOWN_WRITERS = "UNKNOWN_WRITERS"
 
 #: (topic, partition, first offset, end, the topic's id).
 Span = tuple[str, int, int, int, str]
-
-_log = logging.getLogger("pylog_spark")
-
-
-def log_left_out(decoder: TypedRead | None) -> None:
-    """Say in Python's log how many records a typed read left out."""
-    if decoder is not None and decoder.left_out:
-        _log.warning("left out %d records that do not parse, as mode=DROPMALFORMED says", decoder.left_out)
 
 
 class Pull:

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 from pylog_spark.client.admin import Admin
 from pylog_spark.client.errors import LogError, translated
 from pylog_spark.client.places import Place, Places
-from pylog_spark.client.pulling import UNKNOWN_WRITERS, Span, log_left_out
+from pylog_spark.client.pulling import Span
 from pylog_spark.client.typed import Columns, FormatOptions, read_columns
 from pylog_spark.columns import read_batches
 from pylog_spark.results.decoding import all_decoded
 from pylog_spark.results.topics import PartitionOffset, TopicDescription
+from pylog_spark.typed.readers import UNKNOWN_WRITERS, log_left_out
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -25,6 +25,7 @@ from pylog_spark.source.bad_records import BadRecords, BadTopic
 from pylog_spark.source.loss import after_loss
 from pylog_spark.source.origin import Archive, Origin, warn
 from pylog_spark.spark.worker import acknowledge, freeze_imports
+from pylog_spark.typed.readers import UNKNOWN_WRITERS, log_left_out
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,9 +39,6 @@ _log = logging.getLogger("pylog_spark")
 
 #: Errors of what is in the records, wherever they are read.
 _OF_RECORDS = frozenset({"PYLOG_BAD_RECORD", "PYLOG_REGISTRY_UNREACHABLE", "PYLOG_REGISTRY_REFUSED"})
-
-#: The native kind of records that begin with the id of a schema which is to be looked up.
-UNKNOWN_WRITERS = "UNKNOWN_WRITERS"
 
 #: A range and the id of its topic when the range was planned, or "" when the brokers have none.
 PlannedRange = tuple[OffsetRange, str]
@@ -303,12 +301,6 @@ class RangeSource:
         cause = (lost.kind, lost.message)
         rest = after_loss(origin, self.fail_on_data_loss, offsets.partition, span, topic_id, cause)
         return [(OffsetRange(offsets.partition, *rest), topic_id), *others] if rest else others
-
-
-def log_left_out(typed: TypedRead | None) -> None:
-    """Say in the log of this process how many damaged records a reader left out."""
-    if typed is not None and typed.left_out:
-        _log.warning("left out %d records that do not parse, as mode=DROPMALFORMED says", typed.left_out)
 
 
 def _not_read(left: list[PlannedRange], next_offset: int) -> list[PlannedRange]:

@@ -20,7 +20,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from pylog_spark.errors import PylogError, from_native, native, translated
-from pylog_spark.source.partition import UNKNOWN_WRITERS, RangePartition, RangeSource, log_left_out
+from pylog_spark.source.partition import RangePartition, RangeSource
+from pylog_spark.typed.readers import UNKNOWN_WRITERS, log_left_out
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -177,7 +177,7 @@ def test_images_have_the_version_of_the_package() -> None:
 
 
 def commands(folder: Path) -> Iterator[tuple[str, list[str], str]]:
-    """Where it stands, the arguments of ``pylog broker`` and the address that clients are told; the files that they name are here."""
+    """Where it stands, the arguments of ``pylog broker`` and the address that it advertises; the files that they name are here."""
     yield "Containerfile", json.loads(instruction("CMD")), ""
     for name, service in compose().items():
         if name.startswith("broker-"):
@@ -210,19 +210,19 @@ def test_each_command_starts_a_broker_that_is_healthy_and_tells_its_clients_the_
 ) -> None:
     with ExitStack() as stack:
         started = []
-        for name, words, told in commands(tmp_path):
+        for name, words, advertised in commands(tmp_path):
             child = stack.enter_context(closing(Child(name)))
             child.start([sys.executable, "-m", "pylog_spark", "broker", *here(words, tmp_path, worker_zookeeper)])
-            started.append((name, told, child))
+            started.append((name, advertised, child))
         assert len(started) == 6
-        for name, told, child in started:
+        for name, advertised, child in started:
             output = child.process().stdout
             assert output is not None
             line = output.readline()
             assert line.startswith("pylog broker ready on "), f"{name}: {line}{child.logs()}"
             address = re.findall(r"127\.0\.0\.1:\d+", line)[0]
             (broker,) = AdminClient({"bootstrap.servers": address}).list_topics(timeout=20).brokers.values()
-            assert f"{broker.host}:{broker.port}" == (told or address), name
+            assert f"{broker.host}:{broker.port}" == (advertised or address), name
             (page,) = re.findall(r"http://127\.0\.0\.1:\d+", line)
             for probe in ("healthz", "readyz"):
                 with urllib.request.urlopen(f"{page}/{probe}", timeout=20) as answer:

@@ -79,8 +79,8 @@ def produce(call: Call) -> dict[str, Any]:
     partition = None if call.body.get("partition") is None else _whole(call, "partition")
     # Never creates the topic by a slip of the pen.
     call.session.admin.topic(name)
-    others = {each: text for each, text in call.session.settings.items() if each != "bootstrap.servers"}
-    producer = Producer(call.session.settings["bootstrap.servers"], name, {**others, **_DELIVERY})
+    settings = {**call.session.settings, **_DELIVERY}
+    producer = Producer(settings["bootstrap.servers"], name, settings)
     try:
         producer.send(value, key, partition=partition, headers=headers)
         written = producer.flush()

@@ -19,7 +19,7 @@ GROUPS_MAX = 1_000
 #: Of so many partitions the first record that is not read is looked at, for so many seconds at most.
 SECONDS_MAX, SECONDS_S = 100, 3.0
 #: Of so many groups whose lag this broker does not know others are asked.
-ELSEWHERE_MAX = 50
+ASKED_MAX = 50
 _SHARE = "share"
 
 
@@ -138,7 +138,7 @@ def _lags_on_others(call: Call, names: list[str]) -> dict[str, int]:
     """The lag of other groups; none of those whose offsets or logs cannot be asked for now."""
     committed: dict[str, dict[Partition, int]] = {}
     until = time.monotonic() + SECONDS_S
-    for name in names[:ELSEWHERE_MAX]:
+    for name in names[:ASKED_MAX]:
         if time.monotonic() > until:
             break
         try:

@@ -37,16 +37,14 @@ class Ends:
     """
 
     def __init__(self, client: Mapping[str, str]) -> None:
-        bounds = {"default.api.timeout.ms": _TIMEOUT_MS, "request.timeout.ms": _TIMEOUT_MS}
-        self._servers = client["bootstrap.servers"]
-        self._config = {name: text for name, text in client.items() if name != "bootstrap.servers"} | bounds
+        self._config = {**client, "default.api.timeout.ms": _TIMEOUT_MS, "request.timeout.ms": _TIMEOUT_MS}
         self._admin: Admin | None = None
 
     def of(self, partitions: Sequence[Partition]) -> dict[Partition, int | None]:
         """As `ends_of`; None for all of them while nobody can be asked."""
         try:
             if self._admin is None:
-                self._admin = Admin(self._servers, self._config)
+                self._admin = Admin(self._config["bootstrap.servers"], self._config)
             return ends_of(self._admin, partitions)
         except LogError:
             return dict.fromkeys(partitions)

@@ -55,8 +55,7 @@ class Session:
 
     def __init__(self, user: str | None, settings: Mapping[str, str]) -> None:
         self.user, self.settings = user, {**settings, **_BOUNDS}
-        others = {name: text for name, text in self.settings.items() if name != "bootstrap.servers"}
-        self.admin = Admin(settings["bootstrap.servers"], others)
+        self.admin = Admin(settings["bootstrap.servers"], self.settings)
         self.born = self.used = time.monotonic()
         self.holders, self.is_over = 0, False
         self._lock = threading.Lock()
