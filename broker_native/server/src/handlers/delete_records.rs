@@ -4,14 +4,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::runtime::Handle;
 use tokio::time::Instant;
 
+use super::common::archived::ask_and_wait;
 use super::common::lookup::led;
 use crate::authorization::table::DELETE_RECORDS_TOPIC;
 use crate::call::{Call, Outcome, guarded_now};
 use crate::errors::of_storage;
-use crate::state::archives::{Place, Wanted};
+use crate::state::archives::Wanted;
 use crate::state::replication::leader_state::LeaderState;
 use crate::state::replication::proposals::Proposer;
 use crate::state::topics::Topic;
@@ -89,7 +89,7 @@ fn delete(
     let before = log.deletable_before(asked.offset).map_err(failed)?;
     if log.config().remote_storage_enable {
         // First: the archive may refuse, and what is deleted here is not to be read there.
-        delete_archived(call, log, asked.partition_index, before)?;
+        delete_archived(call, log, before)?;
     }
     let mut start = log.delete_records_before(before).map_err(failed)?;
     if let Some(topic) = topic {
@@ -99,11 +99,8 @@ fn delete(
 }
 
 /// Lets nothing before an offset be read from the archive. Called by a thread for slow requests.
-fn delete_archived(call: &Call, log: &PartitionLog, partition: i32, before: i64) -> Result<(), ErrorCode> {
-    let at = Place { topic: log.topic_partition().topic.to_string(), topic_id: log.topic_id(), partition };
-    let timeout = Duration::from_millis(call.shared.settings.remote_list_offsets_request_timeout_ms);
-    let asked = call.shared.archives.ask(call.peer.ip(), at, Wanted::Delete(before), timeout);
-    match Handle::current().block_on(asked)? {
+fn delete_archived(call: &Call, log: &PartitionLog, before: i64) -> Result<(), ErrorCode> {
+    match ask_and_wait(call, log, Wanted::Delete(before))? {
         Some(_) => Ok(()),
         None => Err(ErrorCode::RequestTimedOut),
     }

@@ -5,15 +5,13 @@
 //! KIP-1005, KIP-1023); 10 has a timeout for those (KIP-1075).
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::Duration;
 
-use tokio::runtime::Handle;
-
+use super::common::archived::ask_and_wait;
 use super::common::lookup::{is_replica, led};
 use crate::authorization::table::{LIST_OFFSETS_REPLICA, LIST_OFFSETS_TOPIC};
 use crate::call::{Call, Outcome, Reply, guarded_now};
 use crate::errors::of_storage;
-use crate::state::archives::{Answered, Archived, Place, Wanted};
+use crate::state::archives::{Answered, Archived, Wanted};
 use crate::state::topics::{Partition, Topic};
 use pylog_storage::PartitionLog;
 use pylog_wire::ErrorCode;
@@ -179,11 +177,7 @@ fn find_archived(
     if archived.start >= archived.end.min(here) {
         return Ok(None);
     }
-    let partition = partition.spec.partition;
-    let at = Place { topic: topic.name.clone(), topic_id: topic.id, partition };
-    let timeout = Duration::from_millis(call.shared.settings.remote_list_offsets_request_timeout_ms);
-    let asked = call.shared.archives.ask(call.peer.ip(), at, Wanted::Time(timestamp_ms), timeout);
-    match Handle::current().block_on(asked)? {
+    match ask_and_wait(call, log, Wanted::Time(timestamp_ms))? {
         // What is here, too, is read here.
         Some(Answered::Offset(found)) => Ok(found.filter(|(offset, _)| *offset < here)),
         Some(Answered::Batches(..) | Answered::Refused(_)) | None => Err(ErrorCode::KafkaStorageError),

@@ -2,12 +2,13 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use tokio::runtime::Handle;
 
 use crate::call::Call;
 use crate::io::response_queue::Part;
 use crate::state::archives::{AbortedBatches, Answered, Place, Wanted};
 use pylog_record::batches::batches;
-use pylog_storage::LogSlice;
+use pylog_storage::{LogSlice, PartitionLog};
 use pylog_wire::ErrorCode;
 
 /// Most bytes that one request gets from the archive, beside one larger batch.
@@ -63,6 +64,18 @@ pub async fn bring(
     let asked = Wanted::Batches { offset, max_bytes };
     let answered = call.shared.archives.ask(call.peer.ip(), at, asked, timeout).await?;
     Ok(batches_of(answered, offset, max_bytes))
+}
+
+/// Asks one thing of a partition's archive and blocks until it is answered, for at most `remote.list.offsets.request.timeout.ms`; `None` when it
+/// takes longer. Only for a thread for slow requests.
+///
+/// # Errors
+/// As [`crate::state::archives::Archives::ask`].
+pub fn ask_and_wait(call: &Call, log: &PartitionLog, wanted: Wanted) -> Result<Option<Answered>, ErrorCode> {
+    let at = log.topic_partition();
+    let place = Place { topic: at.topic.to_string(), topic_id: log.topic_id(), partition: at.partition };
+    let timeout = Duration::from_millis(call.shared.settings.remote_list_offsets_request_timeout_ms);
+    Handle::current().block_on(call.shared.archives.ask(call.peer.ip(), place, wanted, timeout))
 }
 
 fn batches_of(answered: Option<Answered>, offset: i64, max_bytes: usize) -> Option<ArchivedBatches> {

@@ -9,7 +9,7 @@
 //! | [`internal_topic`] | a coordinator's topic, made when it is first needed |
 //! | [`decided`], [`acls`] | requests that Python decides; those of them that change ACLs |
 //! | [`forwarded_metadata`] | what another broker is asked, when this one may not know |
-//! | [`archived`] | records that only the archive has |
+//! | [`archived`] | what is asked of the archive: records, and what else only it has |
 //! | [`large`] | requests whose answers are large |
 //! | [`repeated`] | refusals that repeat what was asked |
 //! | [`share_call`], [`share_admin`] | requests about share groups: of their members; of tools |

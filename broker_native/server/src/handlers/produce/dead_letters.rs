@@ -116,9 +116,9 @@ fn part_one(
     let mut letters = Vec::new();
     let (rest, info) = without(info, batch, |record| {
         let index = i32::try_from(record.offset - info.header.base_offset).unwrap_or(i32::MAX);
-        let sentence = sentences.get(&index)?;
-        letters.push(letter(record, &to.topic, partition, sentence));
-        Some(())
+        let sentence = sentences.get(&index);
+        letters.extend(sentence.map(|sentence| letter(record, &to.topic, partition, sentence)));
+        sentence.is_some()
     })
     .map_err(|error| error.to_string())?;
     if letters.iter().map(Letter::bytes).sum::<usize>() > BYTES_MAX {
@@ -127,11 +127,11 @@ fn part_one(
     Ok(Some((Letters { to: to.to.clone(), letters }, rest, info)))
 }
 
-/// The batch without the records for which `take` gives something.
+/// The batch without the records for which `is_taken` says yes; it is asked once of each, in their order.
 fn without(
     info: &ProduceInfo,
     batch: &[u8],
-    mut take: impl FnMut(&RecordRef<'_>) -> Option<()>,
+    mut is_taken: impl FnMut(&RecordRef<'_>) -> bool,
 ) -> Result<(Vec<u8>, ProduceInfo), BatchError> {
     let header = info.header;
     let opened = match info.codec {
@@ -140,7 +140,7 @@ fn without(
     };
     let (mut kept, mut out) = (Vec::new(), Vec::new());
     let records = opened.as_deref().unwrap_or_else(|| body(batch));
-    let seen = filter(&header, records, &mut kept, |record| take(record).is_none())?;
+    let seen = filter(&header, records, &mut kept, |record| !is_taken(record))?;
     let written = match seen.kept {
         0 => without_records(&header, &mut out),
         _ => rewrite(&header, &kept, &seen, None, &mut out)?,
