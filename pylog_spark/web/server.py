@@ -1,7 +1,8 @@
 """An HTTP server with bounds: one thread for each connection, each with an end.
 
 A connection that sends nothing for `IDLE_S` is closed, and so is one whose request has not all come, or whose answer is not all taken, in
-`REQUEST_S`; there are `CONNECTIONS_MAX` at most, of one address half of them; a body has at most `BODY_BYTES_MAX` bytes.
+`REQUEST_S`; there are `CONNECTIONS_MAX` at most, of one address half of them; a body has at most `BODY_BYTES_MAX` bytes. Of what a client
+still sends when it is refused, `DROPPED_BYTES_MAX` bytes are read and dropped for `DROP_S` at most, so that it can read why.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple, cast
@@ -26,6 +28,8 @@ BODY_BYTES_MAX = 1 << 20
 SENTENCE_CHARS_MAX = 200
 IDLE_S = 60.0
 REQUEST_S = 60.0
+DROPPED_BYTES_MAX = 16 * BODY_BYTES_MAX
+DROP_S = 10.0
 # What a request that failed by a mistake of ours is answered.
 _FAILED = "The server failed; its log says how."
 _PIECE_BYTES = 64 * 1024
@@ -42,6 +46,15 @@ class Content(NamedTuple):
     sent: bytes
     release: Callable[[], None] = lambda: None
     headers: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass
+class _Connection:
+    """One that is open: whose, its end (of `time.monotonic`), and the socket to end, which TLS replaces."""
+
+    address: str
+    until: float
+    wire: socket.socket
 
 
 class HttpServer(ThreadingHTTPServer):
@@ -72,7 +85,7 @@ class HttpServer(ThreadingHTTPServer):
         self, host: str, port: int, handler: type[Handler], tls: ssl.SSLContext | None, log: logging.Logger
     ) -> None:
         self.tls, self.log = tls, log
-        self._open: dict[socket.socket, tuple[str, float]] = {}
+        self._open: dict[socket.socket, _Connection] = {}
         self._lock = threading.Lock()
         self._refused_at = 0.0
         # What threads log is of this broker.
@@ -108,9 +121,9 @@ class HttpServer(ThreadingHTTPServer):
         """Whether there is room for one more connection."""
         with self._lock:
             address = str(client_address[0])
-            of_address = sum(1 for each, _ in self._open.values() if each == address)
+            of_address = sum(1 for each in self._open.values() if each.address == address)
             if len(self._open) < CONNECTIONS_MAX and of_address < CONNECTIONS_MAX // 2:
-                self._open[request] = (address, time.monotonic() + REQUEST_S)
+                self._open[request] = _Connection(address, time.monotonic() + REQUEST_S, request)
                 return True
             if time.monotonic() - self._refused_at > REQUEST_S:
                 self._refused_at = time.monotonic()
@@ -129,27 +142,36 @@ class HttpServer(ThreadingHTTPServer):
             self._context.copy().run(super().process_request_thread, request, client_address)
         finally:
             with self._lock:
-                self._open.pop(request, None)
+                open_until_now = self._open.pop(request, None)
+            if open_until_now is not None:
+                # The base class closes what it accepted, which is no longer the connection under TLS.
+                open_until_now.wire.close()
 
     def deadline(self, request: Any, after_s: float) -> None:
         """From now on this connection has so much time."""
         with self._lock:
             if request in self._open:
-                self._open[request] = (self._open[request][0], time.monotonic() + after_s)
+                self._open[request].until = time.monotonic() + after_s
+
+    def encrypted(self, request: Any, wire: ssl.SSLSocket) -> None:
+        """From now on this socket is the connection's: wrapping took it from `request`."""
+        with self._lock:
+            if request in self._open:
+                self._open[request].wire = wire
 
     def service_actions(self) -> None:
         """End connections whose time is over: their threads find the socket closed."""
         with self._lock:
-            late = [request for request, (_, until) in self._open.items() if time.monotonic() > until]
-        for request in late:
-            _end(request)
+            late = [each.wire for each in self._open.values() if time.monotonic() > each.until]
+        for wire in late:
+            _end(wire)
 
     def end_all(self) -> None:
         """End every connection."""
         with self._lock:
-            left = list(self._open)
-        for request in left:
-            _end(request)
+            left = [each.wire for each in self._open.values()]
+        for wire in left:
+            _end(wire)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that hangs up, or no TLS, is no error of ours."""
@@ -162,6 +184,7 @@ class Handler(BaseHTTPRequestHandler, ABC):
     protocol_version = "HTTP/1.1"
     timeout = IDLE_S
     server_version, sys_version = "pylog", ""
+    _is_cut = False
 
     @property
     def _http(self) -> HttpServer:
@@ -181,6 +204,7 @@ class Handler(BaseHTTPRequestHandler, ABC):
         if self._http.tls is not None:
             self.request.settimeout(self.timeout)
             self.request = self._http.tls.wrap_socket(self.request, server_side=True, do_handshake_on_connect=False)
+            self._http.encrypted(self._socket, self.request)
             self.request.do_handshake()
         super().setup()
 
@@ -200,7 +224,7 @@ class Handler(BaseHTTPRequestHandler, ABC):
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """What is no request of HTTP is refused in the same form, too, and the connection ends."""
-        self.close_connection = True
+        self._leaves_unread()
         # Of what is no request the version is that of clients that read no headers.
         self.request_version = self.protocol_version
         sentence = message or explain or HTTPStatus(code).phrase
@@ -227,11 +251,11 @@ class Handler(BaseHTTPRequestHandler, ABC):
         """All bytes behind the request's headers. Raises `Refusal`."""
         length = self.headers.get("Content-Length", "0")
         if self.headers.get("Transfer-Encoding") or not length.isascii() or not length.isdigit():
-            self.close_connection = True
+            self._leaves_unread()
             raise Refusal(411, 411, "A request says the length of its body (Content-Length).")
         # What is not read would be taken for the next request.
         if int(length[:20]) > BODY_BYTES_MAX:
-            self.close_connection = True
+            self._leaves_unread()
             raise Refusal(413, 413, f"The body of a request has at most {BODY_BYTES_MAX} bytes.")
         read = bytearray()
         while len(read) < int(length):
@@ -248,12 +272,29 @@ class Handler(BaseHTTPRequestHandler, ABC):
         self.send_header("Content-Length", str(len(content.sent)))
         if status == 401:
             self.send_header("WWW-Authenticate", 'Basic realm="pylog"')
+        if self.close_connection:
+            self.send_header("Connection", "close")
         for name, text in content.headers:
             self.send_header(name, text)
         self.end_headers()
         self.wfile.write(content.sent)
 
+    def _leaves_unread(self) -> None:
+        """The connection ends after the answer, as what comes behind it is no request."""
+        self.close_connection = self._is_cut = True
 
-def _end(request: socket.socket) -> None:
+    def finish(self) -> None:
+        """Drop what a refused client still sends: a socket that is closed with unread bytes takes the answer from the client, too (RFC 9112, 9.6)."""
+        if self._is_cut:
+            self._http.deadline(self._socket, DROP_S)
+            with contextlib.suppress(OSError, ValueError):
+                self.request.shutdown(socket.SHUT_WR)
+                dropped = 0
+                while dropped < DROPPED_BYTES_MAX and (piece := self.rfile.read1(_PIECE_BYTES)):
+                    dropped += len(piece)
+        super().finish()
+
+
+def _end(wire: socket.socket) -> None:
     with contextlib.suppress(OSError):
-        request.shutdown(socket.SHUT_RDWR)
+        wire.shutdown(socket.SHUT_RDWR)
