@@ -40,7 +40,7 @@ from pylog_spark.cluster.store.file import FileStore
 if TYPE_CHECKING:
     from pylog_spark._native import NativeBroker
     from pylog_spark.archive.tiered.beside import ArchiveService, ArchiveSettings
-    from pylog_spark.archive.tiered.counting import ArchiveCounts
+    from pylog_spark.archive.tiered.counting import ArchiveCounts, ArchivedTopic
     from pylog_spark.broker.clustered import ChangeQueue, Clustered
 
 log = logging.getLogger("pylog.broker")
@@ -193,6 +193,10 @@ class Broker:
     def archive_counts(self) -> "ArchiveCounts | None":
         """What its archive has done since the start; None when it has none."""
         return None if self._archive is None else self._archive.counts
+
+    def archived_topics(self) -> "dict[str, ArchivedTopic]":
+        """What its archive has of the partitions led here, by topic; empty when it has none."""
+        return {} if self._archive is None else self._archive.topics()
 
     def partition_numbers(self) -> str:
         """Offsets and sizes of the replicas on this broker, as JSON (`NativeBroker.partition_numbers`)."""

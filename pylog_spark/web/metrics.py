@@ -8,6 +8,7 @@ broker's replica, of groups those that this broker coordinates. The text is made
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,6 +21,7 @@ from prometheus_client.utils import floatToGoString
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
+    from pylog_spark.archive.tiered.counting import ArchivedTopic
     from pylog_spark.broker.process import Broker
 
 #: The media type of the text.
@@ -73,9 +75,18 @@ _OF_ARCHIVE = (
     _Number("copied_bytes", f"{_TOPICS}_remotecopybytes", "Bytes of record batches copied to the archive."),
     _Number("copies", f"{_TOPICS}_remotecopyrequests", "Objects copied to the archive."),
     _Number("failed_copies", f"{_TOPICS}_remotecopyerrors", "Failures to copy a partition to the archive."),
+    _Number("deletes", f"{_TOPICS}_remotedeleterequests", "Objects with records deleted from the archive."),
+    _Number("failed_deletes", f"{_TOPICS}_remotedeleteerrors", "Failures to delete from the archive."),
     _Number("read_bytes", f"{_TOPICS}_remotefetchbytes", "Bytes of record batches read from the archive for clients."),
     _Number("reads", f"{_TOPICS}_remotefetchrequests", "Reads of the archive for clients."),
     _Number("failed_reads", f"{_TOPICS}_remotefetcherrors", "Reads of the archive for clients that failed."),
+)
+_OF_ARCHIVED = (
+    _Number("segments", f"{_TOPICS}_remotelogmetadatacount", "Segments that the archive has."),
+    _Number("bytes", f"{_TOPICS}_remotelogsizebytes", "Bytes of record batches in them."),
+    _Number("stored_bytes", "pylog_archive_stored_bytes", "Bytes of their objects."),
+    _Number("segments_to_delete", f"{_TOPICS}_remotedeletelagsegments", "Segments still to be deleted there."),
+    _Number("bytes_to_delete", f"{_TOPICS}_remotedeletelagbytes", "Bytes of record batches in them."),
 )
 
 
@@ -114,6 +125,11 @@ class _OfBroker(Collector):
             for own, name, says in _OF_ARCHIVE:
                 yield CounterMetricFamily(name, says, value=getattr(archive, own))
             yield from _of_copies(partitions)
+            began = time.perf_counter()
+            topics = self._broker.archived_topics()
+            took_ms = (time.perf_counter() - began) * 1_000
+            yield from _of_archived(topics)
+            yield _gauge(f"{_TOPICS}_remotelogsizecomputationtime", "Milliseconds to add the sizes up.", took_ms)
         yield from _of_groups(json.loads(self._broker.group_numbers()))
         yield _of_requests(json.loads(self._broker.request_times()))
 
@@ -152,6 +168,15 @@ def _of_copies(partitions: list[Mapping[str, Any]]) -> Iterator[Metric]:
         large.add_metric((topic,), size)
     yield many
     yield large
+
+
+def _of_archived(topics: Mapping[str, ArchivedTopic]) -> Iterator[Metric]:
+    """What the archive has, and what is to go there, by topic, of the partitions led here."""
+    for own, name, says in _OF_ARCHIVED:
+        family = GaugeMetricFamily(name, says, labels=_LABELS[:1])
+        for topic, archived in topics.items():
+            family.add_metric((topic,), getattr(archived, own))
+        yield family
 
 
 def _of_groups(groups: Mapping[str, Any]) -> Iterator[Metric]:

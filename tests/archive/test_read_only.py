@@ -1,4 +1,4 @@
-"""An archive that is only read (`remote.log.copy.disable`, KIP-950), and what monitoring shows of one that is copied to. The file takes about 6 s."""
+"""An archive that is only read (`remote.log.copy.disable`, KIP-950), and what monitoring shows of one that is copied to. The file takes about 9 s."""
 
 from __future__ import annotations
 
@@ -156,3 +156,48 @@ def test_monitoring_shows_what_is_copied_read_and_not_copied_yet(
     until(lambda: numbers(broker)[segments] == 0, "it is copied again")
     admin.alter_configs("topic", "shown", READ_ONLY)
     until(lambda: segments not in numbers(broker), "nothing lags behind of a topic that is not copied")
+
+
+def test_monitoring_shows_how_large_the_archive_is_and_what_is_still_to_be_deleted(
+    broker: LocalBroker, admin: Admin, archive: Path
+) -> None:
+    admin.create_topic("sized", 1, config=SHORT)
+    fill(broker, "sized", 0, 600)
+    until_short(admin, "sized", 450)
+    sized = (("topic", "sized"),)
+
+    def shown(name: str, labels: tuple[tuple[str, str], ...] = sized) -> float:
+        return numbers(broker)[name if name.startswith("pylog_") else f"{_TOPICS}_{name}", labels]
+
+    until(lambda: shown("remotecopylagsegments") == 0, "all closed segments are copied")
+    (folder,) = archive.glob("topics/sized/*/0")
+    objects = sorted(folder.glob("*.pylog.zst"))
+    manifest = ArchiveLog(str(archive)).manifest("sized", 0)
+    assert shown("remotelogmetadatacount") == len(objects) == len(manifest.segments)
+    assert shown("pylog_archive_stored_bytes") == sum(path.stat().st_size for path in objects)
+    assert shown("remotelogsizebytes") == sum(each.bytes for each in manifest.segments) > 450 * 128
+    assert shown("remotelogsizecomputationtime", ()) > 0
+    assert shown("remotedeleterequests_total", ()) == shown("remotedeletelagbytes") == 0
+
+    # A folder cannot be deleted as an object can.
+    stuck = objects[1]
+    stuck.unlink()
+    stuck.mkdir()
+    admin.alter_configs("topic", "sized", {"retention.bytes": "30000"})
+    until(lambda: shown("remotedeleteerrors_total", ()) > 0, "one cannot be deleted")
+    assert "what is too old cannot be deleted from the archive now" in broker.logs()
+    left = ArchiveLog(str(archive)).manifest("sized", 0).segments
+    assert shown("remotelogmetadatacount") == len(left) < len(objects)
+    assert shown("remotedeletelagsegments") == len(objects) - len(left) - 1, "those behind it wait, too"
+    assert shown("remotedeletelagbytes") == sum(each.bytes for each in manifest.segments[1 : len(objects) - len(left)])
+    assert shown("remotecopyerrors_total", ()) == 0
+    fill(broker, "sized", 600, 900)
+    until(lambda: ArchiveLog(str(archive)).manifest("sized", 0).end > manifest.end, "copying goes on")
+    stuck.rmdir()
+    until(lambda: shown("remotedeletelagsegments") == 0, "it is deleted")
+    assert not {path.name for path in objects[: len(objects) - len(left)]} & {path.name for path in folder.iterdir()}
+    deleted = shown("remotedeleterequests_total", ())
+    assert deleted >= len(objects) - len(left)
+    admin.delete_topics(["sized"])
+    until(lambda: shown("remotedeleterequests_total", ()) > deleted, "those of a deleted topic count, too")
+    assert sized not in {labels for _, labels in numbers(broker)}, "nothing of it is shown"

@@ -21,6 +21,7 @@ from pylog_spark.listener.prometheus import QueryCollector
 from pylog_spark.offsets import TopicPartition
 from pylog_spark.testing import LocalBroker
 from tests.broker import test_http
+from tests.harness.waiting import until
 
 ROOT = Path(__file__).parents[2]
 RULES = yaml.safe_load((ROOT / "deploy" / "prometheus" / "pylog-rules.yml").read_text())
@@ -55,6 +56,8 @@ def numbers(tmp_path_factory: pytest.TempPathFactory) -> Numbers:
         with Producer(broker.bootstrap_servers, "t") as producer:
             producer.send(b"value")
         admin.alter_group_offsets("g", {("t", 0): 1})
+        known = ("kafka_server_brokertopicmetrics_remotelogsizebytes", (("topic", "t"),))
+        until(lambda: known in test_http.numbers(broker), "it has looked into the archive")
         shown = [(name, dict(labels)) for name, labels in test_http.numbers(broker)]
     found: Numbers = {UP: [{}]}
     for name, labels in [*shown, *of_a_query()]:

@@ -70,8 +70,9 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
     registry = CollectorRegistry()
     registry.register(kept.query_collector())
     server, thread = start_http_server(0, "127.0.0.1", registry=registry)
-    with LocalBroker(folder / "data", http=True) as broker, Admin(broker.bootstrap_servers) as admin:
-        admin.create_topic("t", 1)
+    archiving = LocalBroker(folder / "data", http=True, archive_url=str(folder / "archive"))
+    with archiving as broker, Admin(broker.bootstrap_servers) as admin:
+        admin.create_topic("t", 1, config={"remote.storage.enable": "true"})
         with Producer(broker.bootstrap_servers, "t") as producer:
             producer.send(b"value")
         admin.alter_group_offsets("g", {("t", 0): 1})

@@ -21,11 +21,12 @@ from pylog_spark.archive.store.cuts import all_cuts, kept_from
 from pylog_spark.archive.store.layout import StoredTopic
 from pylog_spark.archive.store.manifest import Manifest
 from pylog_spark.archive.store.objects import Objects
-from pylog_spark.archive.store.pruning import drop_objects, drop_unnamed
+from pylog_spark.archive.store.pruning import drop_unnamed
 from pylog_spark.archive.store.writing import PartitionWriter
 from pylog_spark.archive.tiered.broker import Partition, Question, led_partitions
 from pylog_spark.archive.tiered.counting import Counting
 from pylog_spark.archive.tiered.known import KnownArchive
+from pylog_spark.archive.tiered.removing import Removals
 from pylog_spark.client.errors import LogError, translated
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ class Copier:
         How.
     counting : Counting
         Where it is counted.
+    removals : Removals
+        What deletes objects.
     topic_of : callable
         Gives a topic of the cluster by its name, as it is written into the archive; None when it is gone.
     closing : threading.Event
@@ -78,21 +81,25 @@ class Copier:
         known: KnownArchive,
         settings: CopierSettings,
         counting: Counting,
+        removals: Removals,
         topic_of: Callable[[str], StoredTopic | None],
         closing: threading.Event,
     ) -> None:
         self._objects, self._archives, self._known, self._settings = objects, archives, known, settings
-        self._counting, self._topic_of, self._closing = counting, topic_of, closing
+        self._counting, self._removals, self._topic_of, self._closing = counting, removals, topic_of, closing
         self._stored: dict[str, StoredTopic] = {}
         self._swept: set[tuple[str, int, int]] = set()
         self._failing: dict[tuple[str, int], str] = {}
+        self._not_deleting: dict[tuple[str, int], str] = {}
         #: Questions of clients that want records to be deleted.
         self.deletions: queue.SimpleQueue[Question] = queue.SimpleQueue()
 
     def turn(self) -> None:
         """Copy and delete all that is due; what fails is said, and tried again the next time."""
         self.delete_asked()
-        for at in led_partitions(self._archives):
+        led = led_partitions(self._archives)
+        self._removals.keep({at.key for at in led})
+        for at in led:
             if self._closing.is_set():
                 return
             if not at.is_known or not self._known.may_copy(at):
@@ -102,6 +109,7 @@ class Copier:
                 self._failing.pop(at.key, None)
             except (LogError, OSError) as error:
                 self._say_failure(at, error)
+            self._drop(at)
             self.delete_asked()
 
     def delete_asked(self) -> None:
@@ -114,6 +122,8 @@ class Copier:
                 except (LogError, OSError) as error:
                     log.warning("%s: records cannot be deleted from the archive: %s", question.name, error)
                     kind = error.kind if isinstance(error, LogError) else ""
+                    if not kind:
+                        self._counting.delete_failed()
                     self._archives.refuse(question.number, kind)
                 else:
                     self._archives.answer_offset(question.number)
@@ -123,8 +133,10 @@ class Copier:
         if manifest is None:
             return
         start = start_to_keep(at, manifest, time.time_ns() // 1_000_000)
+        self._removals.expect(at, manifest, start)
         if start > manifest.start:
             start = self._where_no_cut_needs_more(at, start)
+            self._removals.expect(at, manifest, start)
         if not _lacks(manifest, at) and start <= manifest.start:
             return
         self._store_topic(at)
@@ -170,14 +182,28 @@ class Copier:
     def _remove_before(self, at: Partition, writer: PartitionWriter, offset: int) -> None:
         """Let the archive begin at an offset, or where a cut needs it to: one that was made a moment ago, too."""
         before = writer.manifest
-        writer.change(before.without_before(self._where_no_cut_needs_more(at, offset)))
+        try:
+            writer.change(before.without_before(self._where_no_cut_needs_more(at, offset)))
+        finally:
+            self._removals.lost(at, before, writer.manifest)
         self._known.take(at, writer.manifest)
-        gone = drop_objects(self._objects, writer, before)
+        log.info("%s: the log begins at %d now.", at.name, writer.manifest.start)
+
+    def _drop(self, at: Partition) -> None:
+        """Delete the objects of what the log has lost; what fails is said, and tried again at the next turn."""
+        try:
+            gone = self._removals.drop(at)
+        except OSError as error:
+            self._counting.delete_failed()
+            if self._not_deleting.get(at.key) != str(error):
+                log.warning(
+                    "%s: what is too old cannot be deleted from the archive now; it is tried again: %s", at.name, error
+                )
+                self._not_deleting[at.key] = str(error)
+            return
+        self._not_deleting.pop(at.key, None)
         if gone.segments:
-            log.info(
-                "%s: %d segments (%d bytes) are deleted from the archive; the log begins at %d.",
-                at.name, gone.segments, gone.bytes, writer.manifest.start,
-            )  # fmt: skip
+            log.info("%s: %d segments (%d bytes) are deleted from the archive.", at.name, gone.segments, gone.bytes)
 
     def _where_no_cut_needs_more(self, at: Partition, offset: int) -> int:
         needed = kept_from(all_cuts(self._objects), at.topic, at.topic_id, at.partition)
@@ -197,6 +223,7 @@ class Copier:
             raise LogError("POLICY_VIOLATION", sentence)
         with PartitionWriter(self._objects, at.topic, at.topic_id, at.partition) as writer:
             self._remove_before(at, writer, question.value)
+        self._drop(at)
 
     def _store_topic(self, at: Partition) -> None:
         topic = self._topic_of(at.topic)
@@ -221,6 +248,8 @@ class Copier:
             log.info("Archiving %s ends here: %s", at.name, error)
             return
         self._counting.copy_failed()
+        if self._removals.is_behind(at):
+            self._counting.delete_failed()
         if self._failing.get(at.key) != str(error):
             log.warning(
                 "%s cannot be archived now, and nothing of it is deleted here; it is tried again: %s", at.name, error

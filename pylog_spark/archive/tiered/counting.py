@@ -12,6 +12,8 @@ class ArchiveCounts:
     ----------
     copies, copied_bytes, failed_copies : int
         Objects that were copied, the bytes of record batches in them, and how often copying a partition failed.
+    deletes, failed_deletes : int
+        Objects with records that were deleted, and how often deleting of a partition or a deleted topic failed.
     reads, read_bytes, failed_reads : int
         Questions of clients for old records or a time, the bytes of record batches that answered them, and the questions that failed.
     """
@@ -19,9 +21,30 @@ class ArchiveCounts:
     copies: int = 0
     copied_bytes: int = 0
     failed_copies: int = 0
+    deletes: int = 0
+    failed_deletes: int = 0
     reads: int = 0
     read_bytes: int = 0
     failed_reads: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedTopic:
+    """What the archive has of the partitions of a topic that are led here.
+
+    Attributes
+    ----------
+    segments, bytes, stored_bytes : int
+        Objects that manifests name, the bytes of record batches in them, and their own.
+    segments_to_delete, bytes_to_delete : int
+        Objects that are to go and are still there, and the bytes of record batches in them.
+    """
+
+    segments: int = 0
+    bytes: int = 0
+    stored_bytes: int = 0
+    segments_to_delete: int = 0
+    bytes_to_delete: int = 0
 
 
 class Counting:
@@ -45,6 +68,16 @@ class Counting:
         """A partition could not be copied."""
         with self._lock:
             self._now = replace(self._now, failed_copies=self._now.failed_copies + 1)
+
+    def deleted(self) -> None:
+        """An object with records was deleted."""
+        with self._lock:
+            self._now = replace(self._now, deletes=self._now.deletes + 1)
+
+    def delete_failed(self) -> None:
+        """What is to go of a partition, or of a deleted topic, could not be deleted."""
+        with self._lock:
+            self._now = replace(self._now, failed_deletes=self._now.failed_deletes + 1)
 
     def asked(self) -> None:
         """A client wants something."""

@@ -6,8 +6,8 @@ Thread-safe: a manifest is never changed, only put in place of another.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, NamedTuple
 
 from pylog_spark.archive.store.layout import partition_folder
 from pylog_spark.archive.store.manifest import Manifest
@@ -24,6 +24,14 @@ if TYPE_CHECKING:
 log = logging.getLogger("pylog.broker.archive")
 
 
+class Size(NamedTuple):
+    """How large a part of an archive is: segments, bytes of batches in them, and bytes of their objects."""
+
+    segments: int
+    bytes: int
+    stored_bytes: int
+
+
 class KnownArchive:
     """The manifests of the partitions that are led here.
 
@@ -38,11 +46,20 @@ class KnownArchive:
     def __init__(self, objects: Objects, archives: BrokerArchives) -> None:
         self._objects, self._archives = objects, archives
         self._manifests: dict[tuple[str, int], Manifest] = {}
+        self._sizes: dict[tuple[str, int], Size] = {}
         self._stopped: dict[tuple[str, int], int] = {}
 
     def manifest(self, key: tuple[str, int]) -> Manifest | None:
         """What the archive has, as was known last."""
         return self._manifests.get(key)
+
+    def sizes(self, led: Iterable[Partition]) -> dict[str, Size]:
+        """By topic, how much the archive has of those of some partitions of which that is known."""
+        found: dict[str, Size] = {}
+        for at in led:
+            if at.is_known and (size := self._sizes.get(at.key)) is not None:
+                found[at.topic] = Size(*map(sum, zip(found.get(at.topic, Size(0, 0, 0)), size, strict=True)))
+        return found
 
     def may_copy(self, at: Partition) -> bool:
         """Whether the archive and the log are one history, as far as is known in this leadership."""
@@ -72,6 +89,8 @@ class KnownArchive:
     def take(self, at: Partition, manifest: Manifest, end: int | None = None) -> None:
         """This is what the archive has now. Raises `LogError` when the partition is not led here any more."""
         self._manifests[at.key] = manifest
+        segments = manifest.segments
+        self._sizes[at.key] = Size(len(segments), sum(each.bytes for each in segments), manifest.bytes)
         end = manifest.end if end is None else end
         start = min(manifest.start, end)
         # Epochs of another history would hide from consumers that the log was truncated.

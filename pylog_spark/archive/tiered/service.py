@@ -27,9 +27,10 @@ from pylog_spark.archive.store.objects import Objects
 from pylog_spark.archive.store.root import open_root
 from pylog_spark.archive.tiered.broker import Partition, Question, led_partitions
 from pylog_spark.archive.tiered.copier import Copier, CopierSettings
-from pylog_spark.archive.tiered.counting import ArchiveCounts, Counting
-from pylog_spark.archive.tiered.known import KnownArchive
+from pylog_spark.archive.tiered.counting import ArchiveCounts, ArchivedTopic, Counting
+from pylog_spark.archive.tiered.known import KnownArchive, Size
 from pylog_spark.archive.tiered.reader import ArchiveReader
+from pylog_spark.archive.tiered.removing import Removals
 from pylog_spark.archive.tiered.sweeping import Cluster, Sweeper
 from pylog_spark.client.errors import LogError
 
@@ -119,12 +120,24 @@ class ArchiveService:
         self._closing, self._due = threading.Event(), threading.Event()
         self._counting = Counting()
         self._threads: list[threading.Thread] = []
+        self._measured: tuple[KnownArchive, Removals] | None = None
         self._claiming, self._claimed = threading.Lock(), set[tuple[str, int]]()
 
     @property
     def counts(self) -> ArchiveCounts:
         """What was done since the start."""
         return self._counting.now
+
+    def topics(self) -> dict[str, ArchivedTopic]:
+        """What the archive has of the partitions that are led here, by topic; nothing before it was opened. Raises `NativeError`."""
+        if self._measured is None:
+            return {}
+        known, removals = self._measured
+        sizes, lag = known.sizes(led_partitions(self._archives)), removals.lag()
+        return {
+            topic: ArchivedTopic(*sizes.get(topic, Size(0, 0, 0)), *lag.get(topic, (0, 0)))
+            for topic in sorted(sizes.keys() | lag.keys())
+        }
 
     def start(self) -> None:
         """Start; the archive is made when there is none, and may be out of reach."""
@@ -169,13 +182,15 @@ class ArchiveService:
         known = KnownArchive(objects, archives)
         options = CopyOptions(settings.level, settings.segment_bytes, settings.long_range)
         copying = CopierSettings(options, settings.bytes_per_second)
-        copier = Copier(objects, archives, known, copying, self._counting, self._topic_of, self._closing)
+        removals = Removals(objects, self._counting)
+        self._measured = known, removals
+        copier = Copier(objects, archives, known, copying, self._counting, removals, self._topic_of, self._closing)
         reader = ArchiveReader(objects, archives, known, self._counting, settings.cache_bytes)
         for number in range(_LEARNERS):
             self._begin(f"pylog-archive-known-{number}", partial(self._learn, known))
         for number in range(settings.readers):
             self._begin(f"pylog-archive-read-{number}", partial(self._answer, reader, copier))
-        self._keep_going(partial(self._copy, copier, Sweeper(objects, self._cluster)))
+        self._keep_going(partial(self._copy, copier, Sweeper(objects, self._cluster, self._counting)))
 
     def _opened(self) -> Objects | None:
         """The archive; None when the broker stops before it can be used. What keeps it from that is said once."""

@@ -10,9 +10,10 @@ import logging
 from typing import Protocol
 
 from pylog_spark.archive.store.cuts import all_cuts
-from pylog_spark.archive.store.layout import NO_ID, TOPIC, TOPICS, decode_topic, topic_folder
+from pylog_spark.archive.store.layout import NO_ID, SEGMENT_SUFFIX, TOPIC, TOPICS, decode_topic, topic_folder
 from pylog_spark.archive.store.manifest import ManifestError
 from pylog_spark.archive.store.objects import Objects
+from pylog_spark.archive.tiered.counting import Counting
 from pylog_spark.client.errors import LogError
 
 log = logging.getLogger("pylog.broker.archive")
@@ -44,10 +45,12 @@ class Sweeper:
         The archive.
     cluster : Cluster
         Whose topics.
+    counting : Counting
+        Where it is counted.
     """
 
-    def __init__(self, objects: Objects, cluster: Cluster) -> None:
-        self._objects, self._cluster = objects, cluster
+    def __init__(self, objects: Objects, cluster: Cluster, counting: Counting) -> None:
+        self._objects, self._cluster, self._counting = objects, cluster, counting
         self._missing: set[tuple[str, str]] = set()
         self._ours: set[tuple[str, str]] = set()
 
@@ -59,6 +62,7 @@ class Sweeper:
         try:
             self._turn()
         except (LogError, OSError) as error:
+            self._counting.delete_failed()
             log.warning("The archive cannot be swept of deleted topics now; it is tried again: %s", error)
 
     def _turn(self) -> None:
@@ -101,6 +105,8 @@ class Sweeper:
         for path in self._objects.all_files(folder):
             if path != document:
                 self._objects.delete(path)
+                if path.endswith(SEGMENT_SUFFIX):
+                    self._counting.deleted()
                 count += 1
         # Last: whose the rest is stands in it.
         self._objects.delete(document)
