@@ -265,14 +265,11 @@ class TopicRegistry:
         """
         outcomes: dict[str, Refusal | None] = {}
         for batch in self._batches([topic for topic in topics if self.topics.get(topic.name) != topic]):
-            outcomes.update(self._write(batch, guard))
+            # The store of a single broker writes no two documents at once: of each it is known whether it is stored.
+            for part in [batch] if self.shared else [[topic] for topic in batch]:
+                outcomes.update(self._write(part, guard))
             stored = [topic for topic in batch if outcomes[topic.name] is None]
-            try:
-                self._apply(stored)
-            except self._native_error as error:
-                names = [topic.name for topic in stored]
-                log.error("Topics %s are stored but cannot be served: %s", names, message_of(error))
-                outcomes.update(dict.fromkeys(names, Refusal(ErrorCode.KAFKA_STORAGE_ERROR, message_of(error))))
+            outcomes.update(self._not_served(stored))
             self.on_change([topic.name for topic in stored])
         return [outcomes.get(topic.name) for topic in topics]
 
@@ -448,12 +445,13 @@ class TopicRegistry:
             log.warning("%d directories belong to no known topic and are not served: %s.", len(found), named)
 
     def _batches(self, topics: Sequence[Topic]) -> Iterator[list[Topic]]:
-        """Divide topics into those that are stored in one request: one topic each without a cluster, else as many as ZooKeeper takes."""
+        """Divide topics into those that are stored in one request, as many as ZooKeeper takes, and served together: the native server
+        notes new logs once for all of them, in a file that names every log."""
         batch: list[Topic] = []
         room = _BATCH_BYTES
         for topic in topics:
             size = len(topic.partitions) * _PARTITION_BYTES + _TOPIC_BYTES
-            if batch and (size > room or not self.shared):
+            if batch and size > room:
                 yield batch
                 batch, room = [], _BATCH_BYTES
             batch.append(topic)
@@ -511,6 +509,17 @@ class TopicRegistry:
             self._unopened |= names
             raise
         self._unopened -= names
+
+    def _not_served(self, topics: Sequence[Topic]) -> dict[str, Refusal]:
+        """Serve topics that are stored. Returns why, for those that cannot be served."""
+        try:
+            self._apply(topics)
+        except self._native_error as error:
+            if len(topics) > 1:
+                return {name: refused for topic in topics for name, refused in self._not_served([topic]).items()}
+            log.error("Topic %s is stored but cannot be served: %s", topics[0].name, message_of(error))
+            return {topics[0].name: Refusal(ErrorCode.KAFKA_STORAGE_ERROR, message_of(error))}
+        return {}
 
     def _native_topic(self, topic: Topic) -> "NativeTopic":
         return {

@@ -150,7 +150,7 @@ def test_a_start_with_a_disk_that_filled_up_while_a_topic_was_made_is_reported_i
     os.truncate(small_disk / "rest", os.path.getsize(small_disk / "rest") - 40_960)
     member = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "first", "log_level": 0})
     member.subscribe(["any"])
-    until(lambda: member.poll(0.1) or "are stored but cannot be served" in broker.logs(), "the disk is full")
+    until(lambda: member.poll(0.1) or "is stored but cannot be served" in broker.logs(), "the disk is full")
     member.close()
     broker.terminate()
     before = len(broker.logs())

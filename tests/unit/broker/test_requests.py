@@ -25,11 +25,15 @@ class FakeNative:
     def __init__(self):
         self.topics = {}
         self.broken = False
+        self.unopenable = set()
+        self.applied = 0
 
     def apply_topics(self, topics_json):
-        if self.broken:
+        self.applied += 1
+        asked = {topic["name"]: topic for topic in json.loads(topics_json)}
+        if self.broken or not self.unopenable.isdisjoint(asked):
             raise OSError("IO", "no space left on the disk.")
-        self.topics |= {topic["name"]: topic for topic in json.loads(topics_json)}
+        self.topics |= asked
 
     def apply_security(self, security_json):
         self.security = json.loads(security_json)
@@ -92,6 +96,29 @@ def test_a_created_topic_is_served_and_comes_back_after_a_restart(registry, nati
     again = FakeNative()
     started(tmp_path, again)
     assert again.topics == native.topics
+
+
+def create_all(registry, names):
+    new = {"num_partitions": 1, "replication_factor": -1, "configs": [], "assignments": []}
+    request = {"topics": [{"name": name, **new} for name in names], "validate_only": False, "timeout_ms": 1}
+    return {each["name"]: each["error_code"] for each in requests.create_topics(registry, request)["topics"]}
+
+
+def test_topics_that_are_created_together_are_served_together(registry, native):
+    before = native.applied
+    names = [f"t-{number}" for number in range(500)]
+    assert create_all(registry, names) == dict.fromkeys(names, 0)
+    assert (sorted(native.topics), sorted(registry.topics)) == (sorted(names), sorted(names))
+    assert native.applied - before == 2, "the native server writes the names of all logs each time"
+
+
+def test_of_topics_that_are_created_together_only_those_are_refused_that_cannot_be_served(registry, native):
+    native.unopenable = {"t-3"}
+    answers = create_all(registry, [f"t-{number}" for number in range(5)])
+    assert [name for name, code in answers.items() if code] == ["t-3"]
+    assert answers["t-3"] == ErrorCode.KAFKA_STORAGE_ERROR
+    assert sorted(native.topics) == ["t-0", "t-1", "t-2", "t-4"]
+    assert registry.has_unopened, "it is tried again later"
 
 
 def test_validate_only_changes_nothing(registry, native):
