@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests import spark_home
-from tests.harness import order
+from tests.harness import order, runs
 from tests.harness.kafka import kafka, spark_kafka
 from tests.harness.secured import secured
 from tests.harness.zookeeper import worker_zookeeper
@@ -27,6 +28,13 @@ os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executa
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 spark_home.prepare()
+
+# Hypothesis gives a drawn case 200 ms on the clock, which a busy machine does not keep; and what it draws is to be the same each time, but
+# for long runs.
+settings.register_profile(
+    "pylog", deadline=None, derandomize=not runs.LONG, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("pylog")
 
 # A shell that starts a test run in the background lets it ignore SIGINT, and every child would inherit that; the children
 # that tests interrupt are to be as a terminal would start them.

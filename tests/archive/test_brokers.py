@@ -142,11 +142,18 @@ def test_a_broker_that_is_started_without_its_archive_says_so_and_deletes_nothin
     with begun(tmp_path / "broker", tmp_path / "archive") as running, Admin(running.bootstrap_servers) as admin:
         fill(running, admin, "left")
     with LocalBroker(tmp_path / "broker", log_retention_check_interval_ms=100) as running:
-        assert "This broker has no archive.url, and 1 topics have remote.storage.enable, such as left" in running.logs()
-        with Admin(running.bootstrap_servers, {"default.api.timeout.ms": "1000"}) as admin:
+        until(
+            lambda: (
+                "This broker has no archive.url, and 1 topics have remote.storage.enable, such as left"
+                in running.logs()
+            ),
+            "the log says so",
+        )
+        impatient = {"default.api.timeout.ms": "1000"}
+        with Admin(running.bootstrap_servers) as admin, Admin(running.bootstrap_servers, impatient) as asking:
             start = offset(admin, "left", EARLIEST_LOCAL)
             with pytest.raises(LogError, match="does not know yet"):
-                offset(admin, "left", EARLIEST)
+                offset(asking, "left", EARLIEST)
             assert [number for number, _ in read_from(running.bootstrap_servers, "left", start, 600 - start)] == list(
                 range(start, 600)
             )
@@ -177,7 +184,7 @@ def test_records_that_a_cut_needs_are_not_deleted(broker: LocalBroker, admin: Ad
     create_cut(open_archive(str(archive)), ArchiveLog(str(archive)), "keep", "pinned", {0: (100, 300)}, is_own=False)
     (deleted,) = admin.delete_records([("pinned", 0, 200)])
     assert deleted.error == "POLICY_VIOLATION"
-    assert "a cut needs the offsets from 100 on" in broker.logs()
+    until(lambda: "a cut needs the offsets from 100 on" in broker.logs(), "the log says so")
     local = offset(admin, "pinned", EARLIEST_LOCAL)
     (deleted,) = admin.delete_records([("pinned", 0, 599)])
     assert deleted.error == "POLICY_VIOLATION"

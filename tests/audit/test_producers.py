@@ -191,5 +191,5 @@ def test_a_slow_pipe_says_what_it_has_written_while_it_waits(audited: Audited) -
             until(lambda: audited.check(delay_ms=None).records == 1, "its count is there without an end of input")
         finally:
             os.close(writer)
-        assert writing.wait(20) == 0
+        assert writing.wait(60) == 0
     assert audited.check(delay_ms=None).differences == ()

@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, NewPartitions, NewTopic, ResourceType
 
-TIMEOUT_S = 20
+TIMEOUT_S = 60
 
 
 @pytest.fixture

@@ -25,14 +25,14 @@ API_VERSIONS = 18
 
 
 def created(admin, name, partitions=1, **config):
-    admin.create_topics([NewTopic(name, partitions, 1, config=config)])[name].result(20)
+    admin.create_topics([NewTopic(name, partitions, 1, config=config)])[name].result(60)
 
 
 def written(broker, topic, values):
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
     for value in values:
         producer.produce(topic, value)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
 
 
 def read(broker, topic, partition=0):
@@ -93,7 +93,7 @@ def test_sigterm_answers_what_is_in_flight(broker, admin_of):
         assert correlation_id == wanted
         assert answer.left > 0
         assert connection.closed()
-        assert time.monotonic() - started < 15
+        assert time.monotonic() - started < 30
 
 
 def test_a_second_process_on_the_same_directory_is_refused_in_one_sentence(broker):
@@ -184,7 +184,7 @@ def test_a_log_goes_on_when_the_broker_has_file_descriptors_again(broker, admin_
     values = [f"{number}".encode() * 60 for number in range(10)]
     producer = one_by_one(broker)
     producer.produce("t", values[0])
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     soft, hard = resource.prlimit(broker.pid, resource.RLIMIT_NOFILE)
     assert soft == hard, "the broker takes what it may have"
     # Fewer than are in use already: no file that is closed makes room.
@@ -209,7 +209,7 @@ def test_a_broker_without_a_free_file_descriptor_closes_idle_files_for_those_tha
     values = [f"{number}".encode() * 60 for number in range(40)]
     producer = one_by_one(broker)
     producer.produce("t", values[0])
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     soft = limit_descriptors(broker, descriptors_in_use(broker))
     for value in values[1:]:
         producer.produce("t", value)
@@ -225,7 +225,7 @@ def test_connections_leave_the_reserved_file_descriptors_to_logs_and_coordinator
     created(admin, "t", **{"segment.bytes": "200"})
     producer = one_by_one(broker)
     producer.produce("t", b"0" * 60)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "g", "enable.auto.commit": False})
     consumer.commit(offsets=[TopicPartition("t", 0, 1)], asynchronous=False)
     soft = limit_descriptors(broker, descriptors_in_use(broker) + 60)
@@ -243,7 +243,7 @@ def test_connections_leave_the_reserved_file_descriptors_to_logs_and_coordinator
         consumer.commit(offsets=[TopicPartition("t", 0, 30)], asynchronous=False)
         assert turned_away(stack.enter_context(connect(broker.bootstrap_servers))), "at once, not after a time-out"
     until(lambda: "refused the connection of 127.0.0.1" in broker.logs(), "a line says so")
-    assert "reserved.file.descriptors are in use" in broker.logs()
+    until(lambda: "reserved.file.descriptors are in use" in broker.logs(), "the log says so")
     assert "no file descriptor is left" not in broker.logs()
     until(lambda: answers(broker.host, broker.port, 5), "others are served when the connections are gone")
     limit_descriptors(broker, soft)
@@ -265,7 +265,9 @@ def test_a_directory_that_belongs_to_no_topic_is_named_and_kept(broker):
     os.mkdir(stray)
     broker.start()
     broker.terminate()
-    assert "1 directories belong to no known topic and are not served: lost-0." in broker.logs()
+    until(
+        lambda: "1 directories belong to no known topic and are not served: lost-0." in broker.logs(), "the log says so"
+    )
     assert os.path.isdir(stray)
 
 

@@ -73,11 +73,11 @@ def test_what_is_written_over_one_listener_is_read_over_the_other_and_after_a_re
     broker = new_broker(listeners=TWO, inter_broker_listener_name="INSIDE")
     addresses = [broker.address_of(name) for name in TWO]
     admin = AdminClient({"bootstrap.servers": addresses[1]})
-    admin.create_topics([NewTopic("t", 1, 1)])["t"].result(20)
+    admin.create_topics([NewTopic("t", 1, 1)])["t"].result(60)
     for address in addresses:
         producer = Producer({"bootstrap.servers": address})
         producer.produce("t", address)
-        assert producer.flush(20) == 0
+        assert producer.flush(60) == 0
     broker.restart()
     assert [broker.address_of(name) for name in TWO] == addresses
     for address in addresses:

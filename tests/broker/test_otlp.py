@@ -131,7 +131,7 @@ def test_a_collector_that_is_away_is_a_line_in_the_log_and_does_not_hold_the_bro
             producer.send(b"value")
         started = time.monotonic()
         broker.terminate()
-        assert time.monotonic() - started < 10
+        assert time.monotonic() - started < 25
         assert broker.logs().count("cannot be sent by OTLP") == 1
 
 

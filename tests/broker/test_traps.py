@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, Resourc
 
 from pylog_spark._native import RawConnection
 
-TIMEOUT_S = 20
+TIMEOUT_S = 60
 # Versions that are advertised only so that librdkafka compresses (KAFKA-18659); who uses them is turned away.
 NOT_SERVED = {("Produce", 0), ("Produce", 1), ("Produce", 2)}
 NAMES = {

@@ -107,7 +107,7 @@ def test_idle_connections_cost_little_and_do_not_keep_others_waiting(broker):
         started = time.monotonic()
         with connect(broker.bootstrap_servers) as connection:
             assert ranges(connection.ask(API_VERSIONS, 0, b""))[0] == 0
-        assert time.monotonic() - started < 1
+        assert time.monotonic() - started < 10
     finally:
         for connection in idle:
             connection.__exit__(None, None, None)
@@ -132,4 +132,4 @@ def test_a_thousand_partitions_are_created_and_come_back_after_a_stop_and_a_kill
         broker.start()
         assert len(admin_of(broker).list_topics(timeout=20).topics["many"].partitions) == 1000
         # Measured about 0.3 s on two idle cores; the bound leaves room for a busy machine.
-        assert broker.start_seconds < 5
+        assert broker.start_seconds < 15

@@ -51,7 +51,7 @@ class Connection:
     """One connection; requests are answered in order."""
 
     def __init__(self, host: str, port: int) -> None:
-        self.socket = socket.create_connection((host, port), timeout=20)
+        self.socket = socket.create_connection((host, port), timeout=60)
         self.sent = 0
 
     def send(self, api: int, version: int, body: bytes) -> int:

@@ -17,7 +17,7 @@ def test_one_line_says_that_it_serves_and_sigint_stops_it_cleanly(command, envir
                 line,
             )
             running.send_signal(signal.SIGINT)
-            out, err = running.communicate(timeout=20)
+            out, err = running.communicate(timeout=60)
         finally:
             running.kill()
     assert (running.returncode, out) == (0, "")
@@ -86,4 +86,4 @@ def test_a_settings_file_is_read_and_the_command_line_wins(command, environment,
             assert done.stdout == "Created topic t with 5 partitions.\n"
         finally:
             running.terminate()
-            running.wait(20)
+            running.wait(60)

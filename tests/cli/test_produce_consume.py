@@ -77,7 +77,7 @@ def test_records_of_open_and_aborted_transactions_are_shown_only_on_request(pylo
         producer.begin_transaction()
         for value in values:
             producer.produce(topic, value)
-        assert producer.flush(20) == 0
+        assert producer.flush(60) == 0
         return producer
 
     begin("a", "committed").commit_transaction(20)
@@ -118,7 +118,7 @@ def test_following_prints_each_record_as_it_comes_and_ends_politely_at_ctrl_c(py
             pylog("produce", topic, stdin="second\n")
             assert following.stdout.readline() == b"second\n"
             following.send_signal(signal.SIGINT)
-            assert following.wait(20) == 130
+            assert following.wait(60) == 130
             assert following.stderr.read() == b"\n"
         finally:
             following.kill()
@@ -131,7 +131,7 @@ def test_a_reader_that_goes_away_ends_it_quietly(pylog, topic, environment, comm
         try:
             assert following.stdout.readline().startswith(b"0 ")
             following.stdout.close()
-            assert following.wait(30) == 141
+            assert following.wait(60) == 141
             assert following.stderr.read() == b""
         finally:
             following.kill()
@@ -149,4 +149,4 @@ def test_a_slow_pipe_is_written_line_by_line(pylog, topic, environment, command)
             assert pylog("consume", topic, "--from-beginning", "-n", "1").stdout == "early\n"
         finally:
             os.close(writer)
-        assert writing.wait(20) == 0
+        assert writing.wait(60) == 0

@@ -131,7 +131,7 @@ def test_deleting_on_a_terminal_asks_first(pylog, environment, command):
         with subprocess.Popen(words, env=environment, stdin=child_side, stdout=child_side, stderr=child_side) as asking:
             os.close(child_side)
             os.write(terminal, answer)
-            assert asking.wait(30) == code
+            assert asking.wait(60) == code
         said = _all_of(terminal)
         assert b"Delete asked with all records? [y/N]" in said
         assert ("asked" in pylog("topic", "list").stdout) is left

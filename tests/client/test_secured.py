@@ -7,7 +7,7 @@ import ssl
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -60,7 +60,8 @@ def refused(settings: dict[str, str]) -> LogError:
     begun = time.monotonic()
     with pytest.raises(LogError) as caught, Admin(settings["bootstrap.servers"], given) as admin:
         admin.topics()
-    assert time.monotonic() - begun < 15
+    # Clients wait a minute for what they may wait for.
+    assert time.monotonic() - begun < 30
     for secret in (PASSWORD, USER_PASSWORD, "planted", "wr0ng"):
         assert secret not in str(caught.value)
     return caught.value
@@ -385,8 +386,8 @@ def test_a_function_that_gives_no_token_is_named_and_what_it_raised_is_not_shown
     assert part in error.sentence
 
 
-def flows(settings: dict[str, str], seconds: float) -> None:
-    """Records are written for so long, a few at a time; each of them is there once, in its place."""
+def flows(settings: dict[str, str], seconds: float, enough: Callable[[], bool] = lambda: True) -> None:
+    """Records are written for so long, and until it is enough, a few at a time; each of them is there once, in its place."""
     given = {**settings, **_SOON}
     servers = given.pop("bootstrap.servers")
     topic = f"short-{os.getpid()}-{next(_NUMBERS)}"
@@ -396,11 +397,16 @@ def flows(settings: dict[str, str], seconds: float) -> None:
     sent = 0
     with Producer(servers, topic, given) as producer:
         ends = time.monotonic() + seconds
-        while time.monotonic() < ends:
+
+        def long_enough() -> bool:
+            nonlocal sent
             for number in range(10):
                 producer.send(b"%d" % (sent + number))
             sent += 10
             assert producer.flush().records == sent
+            return time.monotonic() > ends and enough()
+
+        until(long_enough, "records flow for long enough", seconds + 30, 0)
     with Consumer(servers, topic, start="earliest", follow=False, config=given) as consumer:
         assert [int(record.value or b"") for record in consumer] == list(range(sent))
 
@@ -422,9 +428,8 @@ def test_a_login_by_a_token_that_ends_is_repeated_with_a_new_one_while_records_f
             # Each login after the first finds its token too old.
             "sasl.login.refresh.window.factor": "0.3",
         }
-        flows(settings, 2.2 * SHORT_MS / 1000)
+        flows(settings, 2.2 * SHORT_MS / 1000, lambda: len(server.asked) >= 3)
     assert [status for _, status in server.asked] == [200] * len(server.asked)
-    assert len(server.asked) >= 3
 
 
 def test_a_login_that_ended_while_nothing_was_asked_is_repeated(secured: Secured) -> None:

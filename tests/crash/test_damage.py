@@ -9,6 +9,7 @@ import pytest
 from pylog_spark.client import Admin, Consumer, Producer
 from pylog_spark.client.errors import LogError
 from pylog_spark.testing import LocalBroker
+from tests.harness.waiting import until
 
 #: A client that gives up soon what is not there.
 QUICK = {"default.api.timeout.ms": "2000"}
@@ -48,7 +49,10 @@ def test_a_lost_folder_takes_its_partition_offline_at_every_start_until_it_is_pu
         with pytest.raises(LogError, match="lost-0"):
             read(broker, "lost", QUICK)
         assert read(broker, "kept") == VALUES
-        assert f"lost-0: since the broker stopped, {folder} is gone; the log ended at offset 100" in broker.logs()
+        until(
+            lambda: f"lost-0: since the broker stopped, {folder} is gone; the log ended at offset 100" in broker.logs(),
+            "the log says so",
+        )
         assert not folder.exists()
         stop()
     (tmp_path / "elsewhere").rename(folder)

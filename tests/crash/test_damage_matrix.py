@@ -72,9 +72,13 @@ def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 @pytest.mark.parametrize("number", range(len(CASES)), ids=[f"{place.name} is {harm.name}" for place, harm in CASES])
 def test_a_damaged_file_of_a_partition_is_rebuilt_refused_or_reported(scene: Scene, number: int) -> None:
     name = f"{TOPIC}-{number}"
-    lines = list(damage.lines_of(scene.broker, name))
+
+    def lines() -> list[str]:
+        return list(damage.lines_of(scene.broker, name))
+
     if number in scene.offline:
-        assert any("a partition is offline" in line for line in lines), lines
+        # What a broker says comes to its log a moment later.
+        until(lambda: any("a partition is offline" in line for line in lines()), lambda: f"the log says so: {lines()}")
         return
     for isolation in ("read_committed", "read_uncommitted"):
         whole = damage.values(number, range(ROUNDS), committed=isolation == "read_committed")
@@ -84,24 +88,24 @@ def test_a_damaged_file_of_a_partition_is_rebuilt_refused_or_reported(scene: Sce
             continue
         if seen and seen[0] != whole[0]:
             assert scene.stop == "killed"
-            assert any("offsets 0 to 3 are gone" in line for line in lines), lines
+            assert any("offsets 0 to 3 are gone" in line for line in lines()), lines()
             whole = [record for record in whole if record[0] >= seen[0][0]]
-        assert seen == whole[: len(seen)], lines
+        assert seen == whole[: len(seen)], lines()
         if error is not None:
             assert f"partition {number} of" in str(error) or name in str(error), error
             continue
         if len(seen) < len(whole):
             lost_from = whole[len(seen)][0]
             assert scene.stop == "killed"
-            assert any("were cut" in line or "is lost" in line for line in lines), (lost_from, lines)
+            assert any("were cut" in line or "is lost" in line for line in lines()), (lost_from, lines())
     if error is None:
         with Producer(scene.broker.bootstrap_servers, TOPIC, damage.QUICK_WRITES) as producer:
             producer.send(b"more", partition=number)
-        assert damage.read(scene.broker, TOPIC, number, "read_committed")[0][-1][1] == b"more"
+        assert damage.read(scene.broker, TOPIC, number, "read_committed", damage.PATIENT)[0][-1][1] == b"more"
 
 
 def test_the_partition_that_nothing_happened_to_is_as_it_was(scene: Scene) -> None:
-    seen, error = damage.read(scene.broker, TOPIC, WHOLE, "read_committed")
+    seen, error = damage.read(scene.broker, TOPIC, WHOLE, "read_committed", damage.PATIENT)
     assert (seen, error) == (damage.values(WHOLE, range(ROUNDS), committed=True), None)
     assert seen[-1][0] < END
 

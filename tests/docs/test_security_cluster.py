@@ -60,7 +60,8 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     # "909$n" counts up, which free ports do not.
     waits = {_ZOOKEEPER_STEP: _ZOOKEEPER_ANSWERS}
     script = "\n".join(f"{step}{waits.get(number, '')}echo '@@ {number}'" for number, step in enumerate(steps(), 1))
-    script += f"\njobs -p > {_PIDS}\nwait\n"
+    # Renamed: the file is whole as soon as it is there.
+    script += f"\njobs -p > {_PIDS}.new\nmv {_PIDS}.new {_PIDS}\nwait\n"
     script = script.replace("localhost:909$n", "localhost:${PORTS[$n]}")
     script = re.sub("|".join(_PORTS), lambda match: found[match[0]], script)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

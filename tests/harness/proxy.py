@@ -23,7 +23,7 @@ CLIENT = "client"
 HOST = "127.0.0.1"
 _PIECE = 65_536
 _NO_LINGER = struct.pack("ii", 1, 0)
-_CALL_DEADLINE_S = 10
+_CALL_DEADLINE_S = 30
 _LAST_TURNS = 5
 
 # Of the kernel's sock_diag(7): a question about one socket, and where its answer has the inode.

@@ -30,7 +30,7 @@ from tests.harness.waiting import until
 _LOOK_S = 1.0
 #: Pause before what ZooKeeper did not answer is asked again.
 _AGAIN_S = 0.05
-_TIMEOUT_S = 10
+_TIMEOUT_S = 30
 _START_S = 60
 
 

@@ -8,7 +8,9 @@ from tests.hostile.neighbour import Address
 from tests.hostile.requests import Ranges, framed
 from tests.peers.probe import read_exactly
 
-_ANSWER_DEADLINE_S = 10
+_ANSWER_DEADLINE_S = 30
+#: After which a request that may wait is taken for one that does.
+_WAITS_S = 10
 #: Fetch, JoinGroup, SyncGroup and ShareFetch say themselves how long they may wait: days, when that was changed.
 _MAY_WAIT = (1, 11, 14, 78)
 
@@ -41,14 +43,17 @@ def exchange(
         When neither happens.
     """
     address = (broker.host, broker.port)
+    may_wait = len(data) >= 6 and struct.unpack_from(">h", data, 4)[0] in _MAY_WAIT
     with socket.create_connection(address, timeout=_ANSWER_DEADLINE_S, source_address=(from_host, 0)) as sock:
         try:
             sock.sendall(data)
             if end:
                 sock.shutdown(socket.SHUT_WR)
+            if may_wait:
+                sock.settimeout(_WAITS_S)
             read_exactly(sock, 4)
         except TimeoutError:
-            if len(data) >= 6 and struct.unpack_from(">h", data, 4)[0] in _MAY_WAIT:
+            if may_wait:
                 return "waits"
             raise Unanswered(f"{what}: neither answered nor closed within {_ANSWER_DEADLINE_S} s") from None
         except OSError:
@@ -58,7 +63,7 @@ def exchange(
 
 def advertised(broker: LocalBroker | Address) -> Ranges:
     """API key -> (lowest, highest version), as ApiVersions v0 says."""
-    with socket.create_connection((broker.host, broker.port), timeout=5) as sock:
+    with socket.create_connection((broker.host, broker.port), timeout=_ANSWER_DEADLINE_S) as sock:
         sock.sendall(framed(struct.pack(">hhih", 18, 0, 1, -1)))
         (size,) = struct.unpack(">i", read_exactly(sock, 4))
         answer = read_exactly(sock, size)

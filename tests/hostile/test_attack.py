@@ -22,8 +22,8 @@ def _broker_of(runner: int) -> int | None:
     """The process id of the broker that the runner has started, if it has."""
     # Of all its threads.
     for children in Path(f"/proc/{runner}/task").glob("*/children"):
-        for child in map(int, children.read_text().split()):
-            if b"broker" in Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0"):
+        for child in map(int, _read(children).split()):
+            if "broker" in _read(Path(f"/proc/{child}/cmdline")).split("\0"):
                 return child
     return None
 

@@ -1,9 +1,9 @@
 """Floods of requests that cost a broker much and their sender little: honest clients are answered within a second meanwhile."""
 
 import contextlib
+import os
 import socket
 import struct
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,6 +15,7 @@ from pylog_spark.testing import LocalBroker
 from tests.harness.waiting import until
 from tests.hostile.batches import TAKES_ZSTD, error_code, keyless_batch, plain_batch, produce_request
 from tests.hostile.floods import (
+    ANSWERED_WITHIN_S,
     MIB,
     SERVED_WITHIN_S,
     alter_configs,
@@ -32,7 +33,7 @@ from tests.hostile.floods import (
     produce_of_many,
     send_what_is_taken,
 )
-from tests.hostile.neighbour import Neighbour, NeighbourProcess
+from tests.hostile.neighbour import Clock, Neighbour, NeighbourProcess
 from tests.hostile.together import flood, send_producers, swollen
 from tests.interop.clients import create_topic
 from tests.peers.probe import answers, read_exactly
@@ -71,7 +72,7 @@ def test_requests_that_claim_much_and_hardly_arrive_hold_nobody_up(broker: Local
             for _ in range(20):
                 for attacker in attackers:
                     attacker.sendall(b"x")
-                assert answers(broker.host, broker.port, SERVED_WITHIN_S)
+                assert answers(broker.host, broker.port, ANSWERED_WITHIN_S)
         assert neighbour.slowest_s < SERVED_WITHIN_S
 
 
@@ -113,7 +114,7 @@ def test_fetches_of_many_partitions_that_wait_for_records_hold_nobody_up_and_tak
         for _ in range(_FLOOD_CONNECTIONS):
             send_what_is_taken(stack.enter_context(connect(broker)), request * 64)
         for _ in range(20):
-            assert answers(broker.host, broker.port, SERVED_WITHIN_S)
+            assert answers(broker.host, broker.port, ANSWERED_WITHIN_S)
     assert neighbour.slowest_s < SERVED_WITHIN_S
     assert peak_bytes(broker) - before < 64 * MIB
 
@@ -171,13 +172,14 @@ def test_requests_about_settings_that_name_much_are_answered_soon_and_take_littl
         alter_configs(20_000),
     )
     for request in floods:
-        began = time.monotonic()
+        clock = Clock({broker.pid, os.getpid()})
+        began = clock.read()
         with connect(broker) as attacker, connect(broker, from_host="127.0.0.2") as honest:
             attacker.sendall(request)
             answer(attacker)
             honest.sendall(describe_configs([(_BROKER, "1", ["node.id"])]))
             assert b"node.id" in answer(honest)
-        assert time.monotonic() - began < 2 * SERVED_WITHIN_S
+        assert clock.read() - began < 2 * SERVED_WITHIN_S
     assert peak_bytes(broker) - before < 64 * MIB
 
 

@@ -11,7 +11,7 @@ from pylog_spark.testing import LocalBroker
 from tests.harness.runs import rounds, seed
 from tests.hostile.batches import error_code, good_batch, lying_batches, mutated_batch, produce_request
 from tests.hostile.exchange import advertised, exchange
-from tests.hostile.floods import peak_bytes
+from tests.hostile.floods import ANSWERED_WITHIN_S, peak_bytes
 from tests.hostile.requests import (
     framed,
     hostile_requests,
@@ -27,8 +27,7 @@ HOSTILE = (2**31 - 16, 2**32 - 1, -2)
 RSS_OVER_BASE_MAX_BYTES = 64 * 1024 * 1024
 SEED = seed("PYLOG_HOSTILE_SEED")
 MUTATIONS = rounds("PYLOG_HOSTILE_MUTATIONS", 1_000, 3_000)
-_ANSWER_DEADLINE_S = 10
-_SERVED_WITHIN_S = 1.0
+_ANSWER_DEADLINE_S = 30
 _CHECK_EVERY = 200
 _NONE, _CORRUPT_MESSAGE, _INVALID_RECORD = 0, 2, 87
 
@@ -50,7 +49,7 @@ class Victim:
         assert self.broker.running, f"the broker died after {after}: {self.broker.logs()[-3000:]}"
         grown = peak_bytes(self.broker) - self._base_bytes
         assert grown < RSS_OVER_BASE_MAX_BYTES, f"the broker grew by {grown:,} bytes until {after}"
-        assert answers(self.broker.host, self.broker.port, _SERVED_WITHIN_S), f"no answer within 1 s after {after}"
+        assert answers(self.broker.host, self.broker.port, ANSWERED_WITHIN_S), f"no answer in time after {after}"
 
 
 @pytest.fixture(scope="module")

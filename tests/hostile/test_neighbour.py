@@ -10,22 +10,40 @@ import pytest
 from tests.hostile.neighbour import Clock, ProcessorClock
 
 _SPUN_S = 0.3
-_SPIN = f"import time\nwhile time.process_time() < {_SPUN_S}: pass\nprint(); input()"
+#: It says when it has started, and works when it is told to.
+_SPIN = (
+    "import time\nprint(flush=True); input(); end = time.process_time() + "
+    f"{_SPUN_S}\nwhile time.process_time() < end: pass\nprint(flush=True); input()"
+)
 
 
 def _spinning(program: str) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    """Such a process, when it has started."""
+    started = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    _await_line(started)
+    return started
+
+
+def _await_line(process: "subprocess.Popen[bytes]") -> None:
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"\n"
+
+
+def _let_work(process: "subprocess.Popen[bytes]") -> None:
+    assert process.stdin is not None
+    process.stdin.write(b"\n")
+    process.stdin.flush()
 
 
 def test_time_that_another_process_had_counts_only_where_its_work_does() -> None:
     with _spinning(_SPIN) as other:
         counted, left_out = Clock({os.getpid(), other.pid}), Clock({os.getpid()})
         began = counted.read(), left_out.read()
-        assert other.stdout is not None
-        assert other.stdout.readline() == b"\n"
+        _let_work(other)
+        _await_line(other)
         passed = counted.read() - began[0], left_out.read() - began[1]
         other.communicate(b"\n")
-    # It may have worked a moment before it was first looked at, and the kernel counts in ticks.
+    # The kernel counts in ticks.
     worked_s = (passed[0] - passed[1]) * (os.cpu_count() or 1)
     assert worked_s == pytest.approx(_SPUN_S, abs=0.1)
 
@@ -37,8 +55,9 @@ def test_of_one_processor_the_time_of_the_own_processes_counts_and_not_what_anot
         clock, began = ProcessorClock({own.pid}, processor), time.perf_counter()
         counted = clock.read()
         for each in (own, other):
-            assert each.stdout is not None
-            assert each.stdout.readline() == b"\n"
+            _let_work(each)
+        for each in (own, other):
+            _await_line(each)
         counted, passed = clock.read() - counted, time.perf_counter() - began
         for each in (own, other):
             each.communicate(b"\n")

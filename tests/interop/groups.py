@@ -76,8 +76,8 @@ class Member:
         self._end()
 
     def _end(self) -> None:
-        self.process.wait(30)
-        self._reader.join(30)
+        self.process.wait(DEADLINE_S)
+        self._reader.join(DEADLINE_S)
         if self.process.stdout is not None:
             self.process.stdout.close()
 

@@ -1,9 +1,10 @@
 """Users, ACLs and quotas made by Java's and librdkafka's Admin clients and Kafka's own tools: made, shown, heeded at the next login."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import (
     AclBinding,
     AclBindingFilter,
@@ -22,6 +23,7 @@ from pylog_spark.client import AclBindingFilter as OurFilter
 from pylog_spark.client import Admin, LogError, Producer
 from pylog_spark.testing import LocalBroker
 from tests.harness.security import AUTHORIZER
+from tests.harness.waiting import until
 from tests.peers.tools import java
 
 pytestmark = pytest.mark.peers
@@ -60,11 +62,17 @@ def login(broker: LocalBroker, user: str, password: str, mechanism: str = "SCRAM
 
 
 def can_log_in(broker: LocalBroker, user: str, password: str, mechanism: str = "SCRAM-SHA-512") -> bool:
-    try:
-        AdminClient(login(broker, user, password, mechanism)).list_topics(timeout=5)
-    except KafkaException:
-        return False
-    return True
+    errors: list[KafkaError] = []
+    client = AdminClient({**login(broker, user, password, mechanism), "error_cb": errors.append, "log_level": 0})
+
+    def outcome() -> str:
+        with suppress(KafkaException):
+            client.list_topics(timeout=1)
+            return "taken"
+        client.poll(0)
+        return "refused" if any(error.code() == KafkaError._AUTHENTICATION for error in errors) else ""
+
+    return until(outcome, "the broker takes or refuses the login") == "taken"
 
 
 def test_java_makes_users_and_quotas_and_sees_those_of_others(broker: LocalBroker) -> None:

@@ -88,6 +88,7 @@ def test_an_unreachable_broker_is_reported_within_seconds() -> None:
         started = time.monotonic()
         with pytest.raises(PylogError) as caught:
             ask()
-        assert time.monotonic() - started < 10
+        # Clients wait a minute for what they may wait for.
+        assert time.monotonic() - started < 30
         assert caught.value.condition == "PYLOG_UNREACHABLE"
         assert NO_BROKER in caught.value.sentence

@@ -63,7 +63,8 @@ def test_an_unreachable_broker_fails_within_seconds(spark: Any, way: str) -> Non
     }
     started = time.monotonic()
     condition, sentence = error_of(actions[way])
-    assert time.monotonic() - started < 10
+    # Clients wait a minute for what they may wait for.
+    assert time.monotonic() - started < 30
     assert condition == "PYLOG_UNREACHABLE"
     assert NO_BROKER in sentence
 

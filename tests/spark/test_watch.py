@@ -51,8 +51,12 @@ def notebook() -> Iterator[Any]:
 
 
 def test_a_notebook_shows_rates_lag_and_parts_and_replaces_them(behind: Any, notebook: list[dict[str, Any]]) -> None:
-    pylog_spark.watch(behind, every_s=0.05, timeout_s=0.2)
-    assert len(notebook) > 1
+    for timeout_s in (0.2, 2, 20):
+        notebook.clear()
+        pylog_spark.watch(behind, every_s=0.05, timeout_s=timeout_s)
+        # A busy machine may not come to a second display in a moment.
+        if len(notebook) > 1:
+            break
     assert [output["update"] for output in notebook[:2]] == [False, True]
     assert len({output["transient"]["display_id"] for output in notebook}) == 1
     html = notebook[-1]["data"]["text/html"]

@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Dialog, Locator, Page, expect, sync_pla
 from tests.peers.chromium import chromium
 
 #: What the pages are given to show what the tests wait for.
-DEADLINE_MS = 15_000
+DEADLINE_MS = 30_000
 DESKTOP = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
 

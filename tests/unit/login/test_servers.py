@@ -22,8 +22,8 @@ from tests.harness.secured import TokenServer, unsigned_token
 
 _CREDENTIALS = "sasl.oauthbearer.client.credentials"
 _SECRET = "planted: s/1"
-#: Seconds in which an answer is given up that would take many more.
-SOON_S = 2.0
+#: Seconds in which an answer is given up that would take 20 of them or more.
+SOON_S = 10.0
 
 
 def asked(port: int, **more: str) -> dict[str, str]:
@@ -168,7 +168,7 @@ def test_tls_that_does_not_come_about_is_given_up_by_the_deadline_of_the_connect
 
 
 @pytest.mark.parametrize(
-    ("again_ms", "hurried"), [("600", False), ("0", False), ("60000", True)], ids=["again", "once", "hurried"]
+    ("again_ms", "hurried"), [("1500", False), ("0", False), ("60000", True)], ids=["again", "once", "hurried"]
 )
 def test_all_attempts_together_have_a_deadline(again_ms: str, hurried: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(oidc, "HURRIED_S", 0.3)
@@ -177,8 +177,9 @@ def test_all_attempts_together_have_a_deadline(again_ms: str, hurried: bool, mon
         began = time.monotonic()
         failure(asked(server.port, sasl_login_retry_backoff_max_ms=again_ms, **patience), hurried=hurried)
         assert time.monotonic() - began < SOON_S
-    # The first attempt ends in 300 ms; there is a little time for another one where that is asked for.
-    assert len(server.asked) == (2 if again_ms == "600" else 1)
+    # The first attempt ends in 300 ms; there is time for others where that is asked for.
+    assert len(server.asked) == 1 or (again_ms == "1500" and len(server.asked) < 6)
+    assert len(server.asked) > 1 or again_ms != "1500"
 
 
 def test_an_answer_that_is_too_large_is_refused() -> None:
