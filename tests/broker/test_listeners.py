@@ -9,6 +9,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from pylog_spark import start_broker
 from pylog_spark.testing import LocalBroker, LocalBrokerError
+from pylog_spark.testing.process import free_port
 from tests.broker.wire import array, connect, text
 from tests.harness.waiting import until
 
@@ -89,9 +90,9 @@ def test_what_is_written_over_one_listener_is_read_over_the_other_and_after_a_re
 
 
 def test_a_port_that_is_taken_is_named_and_no_listener_stays_open(tmp_path):
-    with socket.create_server(("127.0.0.1", 0)) as taken, socket.create_server(("127.0.0.1", 0)) as free:
-        port, other = taken.getsockname()[1], free.getsockname()[1]
-        free.close()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        # Nobody else gets the other one meanwhile.
+        port, other = taken.getsockname()[1], free_port()
         with pytest.raises(Exception, match=rf"127\.0\.0\.1:{port} is already in use"):
             start_broker(
                 tmp_path,

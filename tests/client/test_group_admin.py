@@ -62,6 +62,8 @@ def test_a_group_shows_its_members_partitions_and_offsets(
     fill(bootstrap, topic, 5)
     with member(bootstrap, group, topic, **{"group.protocol": protocol}) as consumer:
         consumer.commit(offsets=[one_at(topic, 0, 3)], asynchronous=False)
+        # A member may have its partitions a moment before it says so.
+        until(lambda: admin.group(group).state == "Stable", "the group is stable", TIMEOUT_S)
         found = admin.group(group)
         assert (found.group_id, found.type, found.state) == (group, protocol, "Stable")
         assert found.protocol_type == "consumer"

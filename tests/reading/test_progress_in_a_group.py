@@ -96,7 +96,7 @@ def test_nothing_is_committed_without_a_group(make_topic: Topics) -> None:
     with Admin(topic.servers) as admin:
         before = {each.group_id for each in admin.groups()}
         assert len(read(topic, maxOffsetsPerTrigger=1, groupIdPrefix="mine").sizes) == 3
-        assert {each.group_id for each in admin.groups()} == before
+        assert {each.group_id for each in admin.groups()} <= before
 
 
 def test_pylogs_tool_shows_the_lag(make_topic: Topics) -> None:
