@@ -216,7 +216,7 @@ def test_records_of_an_open_transaction_are_left_out_when_only_committed_ones_ar
     assert (partitions[0]["stable"], partitions[0]["end"]) == (0, 1)
     (shown,) = (each for each in page.get("transactions").said["transactions"] if each["id"] == topic)
     assert (shown["state"], shown["stalled"], shown["partitions"]) == ("Ongoing", False, [[topic, 0]])
-    assert 0 <= shown["age_s"] < 30
+    assert 0 <= shown["age_s"] < 600
     producer.commit_transaction()
     # The last record has a marker behind it.
     assert values(page.get("topics", topic, "records", isolation="read_committed", limit=1).said) == ["open"]
