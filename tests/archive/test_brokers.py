@@ -122,6 +122,19 @@ def test_a_broker_whose_archive_is_on_a_disk_does_not_load_pyarrow(broker: Local
     assert "libarrow" not in Path(f"/proc/{broker.pid}/maps").read_text()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="threads have a priority of their own on Linux")
+def test_the_threads_that_read_the_archive_for_clients_run_behind_the_others(broker: LocalBroker, admin: Admin) -> None:
+    fill(broker, admin, "nice")
+    read_from(broker.bootstrap_servers, "nice", 0, 1)
+    usual = os.getpriority(os.PRIO_PROCESS, broker.pid)
+
+    def behind() -> int:
+        stats = Path(f"/proc/{broker.pid}/task").glob("*/stat")
+        return [int(stat.read_text().rpartition(") ")[2].split()[16]) for stat in stats].count(min(usual + 10, 19))
+
+    until(lambda: behind() == 4, "remote.log.reader.threads are nice, and no others")
+
+
 def test_who_starts_again_gives_the_same_records(tmp_path: Path) -> None:
     with begun(tmp_path / "broker", tmp_path / "archive") as running:
         with Admin(running.bootstrap_servers) as admin:

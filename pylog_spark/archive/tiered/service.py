@@ -2,7 +2,7 @@
 
 ``pylog-archive``           copies, every `remote.log.manager.task.interval.ms`, and when records are to be deleted
 ``pylog-archive-known-N``   read what the archive has when this broker becomes the leader of a partition
-``pylog-archive-read-N``    answer clients
+``pylog-archive-read-N``    answer clients, with a lower priority than the broker's other threads
 
 An archive that cannot be reached stops nobody else: the broker serves what it has, deletes nothing that is to be archived, says so in its log
 and tries again. Thread-safe.
@@ -13,6 +13,8 @@ from __future__ import annotations
 import contextvars
 import ctypes
 import logging
+import os
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -43,6 +45,8 @@ _LEARNERS = 4
 _STOP_S = 5.0
 #: Seconds before an archive is tried again that could not be opened.
 _RETRY_S = 2.0
+#: How much nicer than the broker's own threads those are that answer clients: who reads and writes new records does not wait for zstandard.
+_NICE, _NICEST = 10, 19
 #: Of mallopt(3), and from which size on a buffer is one of the system.
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _LARGE_BYTES = 1 << 20
@@ -92,6 +96,14 @@ def _give_back_what_is_freed() -> None:
         libc = ctypes.CDLL(None)
         libc.mallopt(_M_MMAP_THRESHOLD, _LARGE_BYTES)
         libc.mallopt(_M_TRIM_THRESHOLD, 4 * _LARGE_BYTES)
+
+
+def _be_nice() -> None:
+    """Let this thread run behind the broker's others where processors are short; on Linux alone a thread has a priority of its own."""
+    if sys.platform == "linux":
+        of_process = os.getpriority(os.PRIO_PROCESS, os.getpid())
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), min(of_process + _NICE, _NICEST))
 
 
 class ArchiveService:
@@ -264,6 +276,7 @@ class ArchiveService:
         return False
 
     def _answer(self, reader: ArchiveReader, copier: Copier) -> None:
+        _be_nice()
         while not self._closing.is_set():
             found = self._archives.next_question(_WAIT_MS)
             if found is None:
