@@ -41,13 +41,13 @@ class Position:
 
     def to_document(self) -> dict[str, Any]:
         """Give the canonical document: equal positions give equal JSON text."""
-        topics = sorted({partition.topic for partition in self.offsets})
-        ids = {topic: self.topic_ids[topic] for topic in topics if self.topic_ids.get(topic)}
+        topics: dict[str, dict[int, int]] = {}
+        for (topic, partition), offset in self.offsets.items():
+            topics.setdefault(topic, {})[partition] = offset
+        ids = {topic: self.topic_ids[topic] for topic in sorted(topics) if self.topic_ids.get(topic)}
         document: dict[str, Any] = {META: {"topic_ids": ids, "version": VERSION}}
-        for topic in topics:
-            document[topic] = {}
-        for (topic, partition), offset in sorted(self.offsets.items()):
-            document[topic][str(partition)] = offset
+        for topic in sorted(topics):
+            document[topic] = {str(partition): offset for partition, offset in sorted(topics[topic].items())}
         return document
 
     @classmethod

@@ -54,6 +54,30 @@ class PartitionOffset(NamedTuple):
     timestamp_ms: int
 
 
+class ListedTopic(NamedTuple):
+    """One topic, and no more of its partitions than their numbers.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    topic_id : str
+        Its id, a new one when it is deleted and created again; empty where brokers have none, or the topic does not exist.
+    is_internal : bool
+        Whether it belongs to the brokers.
+    error : str or None
+        Kafka's name of the error, such as ``UNKNOWN_TOPIC_OR_PARTITION``; None without one.
+    partitions : list of int
+        The numbers of its partitions, in order; none where there is an error.
+    """
+
+    name: str
+    topic_id: str
+    is_internal: bool
+    error: str | None
+    partitions: list[int]
+
+
 @dataclass(frozen=True, slots=True)
 class TopicDescription(Display):
     """One topic.

@@ -1,8 +1,9 @@
 """What the driver asks the brokers, a data directory or an archive: which partitions there are and where they begin and end.
 
 The connection is opened by the first request and belongs to the process; a pickled `Log` holds only its options. Each method makes
-one round of requests: `assigned` asks for metadata, and the client remembers the leaders; `bounds` and `latest` ask the leaders for
-offsets, of all partitions at once.
+one round of requests: `assigned` asks for metadata, and the client remembers the leaders; `bounds`, `earliest` and `latest` ask the
+leaders for offsets, of all partitions at once. Ten thousand partitions are asked for at each trigger: what did not change since is not
+made anew.
 
 When brokers do not answer, a request is repeated as by Spark's Kafka connector: an attempt fails after `default.api.timeout.ms`, and
 there are `fetchOffset.numRetries` attempts, by default 3 of 60 s.
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from pylog_spark.errors import PylogError, native, translated
@@ -34,7 +35,7 @@ from pylog_spark.offsets.ranges import OffsetRange
 from pylog_spark.offsets.visible import Taken, Wish
 from pylog_spark.options import ReadOptions
 from pylog_spark.results.decoding import all_decoded
-from pylog_spark.results.topics import TopicDescription
+from pylog_spark.results.topics import ListedTopic, TopicDescription
 from pylog_spark.source.cold_parts import ColdParts
 from pylog_spark.source.joined import JoinedLog
 from pylog_spark.source.origin import Archive, Origin, warn
@@ -85,9 +86,11 @@ class Log:
         self._sleep_s = sleep_s
         self._client: Asked | None = None
         self._cold: ColdParts | None = None
+        #: The topics that `assigned` has found last, and their partitions, sorted.
+        self._found: tuple[list[ListedTopic], list[TopicPartition]] = ([], [])
 
     def __getstate__(self) -> dict[str, object]:
-        return {**self.__dict__, "_client": None, "_cold": None}
+        return {**self.__dict__, "_client": None, "_cold": None, "_found": ([], [])}
 
     def check(self) -> None:
         """Check at ``load()`` that a broker answers, or the directory is one, and the named topics exist. Raises `PylogError` within seconds.
@@ -96,10 +99,8 @@ class Log:
         """
         subscription = self._options.subscription
         names = subscription.topics or sorted({partition.topic for partition in subscription.partitions})
-        if self._options.path is None:
-            found = first_contact(self._options.client, names)
-        else:
-            found = self._asked(lambda asked: all_decoded(TopicDescription, asked.describe_topics(list(names))))
+        at_brokers = self._options.path is None
+        found = first_contact(self._options.client, names) if at_brokers else self._list(list(names))
         missing = [topic for topic in found if topic.error is not None]
         may_miss = not self._options.fail_on_data_loss and len(missing) < len(found)
         for topic in missing:
@@ -120,27 +121,40 @@ class Log:
             When a topic or partition that the user named does not exist.
         """
         subscription = self._options.subscription
-        topics = self._describe({partition.topic for partition in known})
-        found = {TopicPartition(topic.name, partition.partition) for topic in topics for partition in topic.partitions}
+        topics = self._listed({partition.topic for partition in known})
+        if topics != self._found[0]:
+            self._found = (
+                topics,
+                sorted(TopicPartition(topic.name, each) for topic in topics for each in topic.partitions),
+            )
+        found = self._found[1]
         if subscription.partitions:
-            missing = sorted(set(subscription.partitions) - found - set(known))
+            missing = sorted(set(subscription.partitions).difference(found, known))
             if missing:
                 raise PylogError(
                     "PYLOG_UNKNOWN_TOPIC", f"{self._holder()} no partition {missing[0]}; correct the option assign."
                 )
-            found &= set(subscription.partitions)
+            found = sorted(set(subscription.partitions).intersection(found))
         ids = {topic.name: topic.topic_id for topic in topics}
-        return Position(dict.fromkeys(sorted(found), 0), ids)
+        return Position(dict.fromkeys(found, 0), ids)
 
     def bounds(self, partitions: Iterable[TopicPartition]) -> Bounds:
         """Give the first offset and the end of each partition."""
         partitions = list(partitions)
-        answers = self._ask([(each, mark) for mark in (EARLIEST, LATEST) for each in partitions])
-        return Bounds(dict(answers[: len(partitions)]), dict(answers[len(partitions) :]))
+        questions = [(*each, mark) for mark in (EARLIEST, LATEST) for each in partitions]
+        answers = self._ask(questions)
+        count = len(partitions)
+        return Bounds(
+            dict(zip(partitions, answers[:count], strict=True)), dict(zip(partitions, answers[count:], strict=True))
+        )
 
-    def latest(self, partitions: Iterable[TopicPartition], isolation: str | None = None) -> Offsets:
+    def earliest(self, partitions: Collection[TopicPartition]) -> Offsets:
+        """Give the first offset that each partition holds."""
+        return self._ask_all(partitions, EARLIEST)
+
+    def latest(self, partitions: Collection[TopicPartition], isolation: str | None = None) -> Offsets:
         """Give the offset after the last readable record of each partition, under the query's isolation level or `isolation`."""
-        return dict(self._ask([(each, LATEST) for each in partitions], isolation))
+        return self._ask_all(partitions, LATEST, isolation)
 
     def advance(self, wishes: Sequence[Wish]) -> list[Taken]:
         """Look at the batches of each range, by their headers, and say how far its limits reach."""
@@ -180,11 +194,11 @@ class Log:
             since = AtTimestamp(max(0, int(self._now_s() * 1_000) - limit.ms), {}, latest_when_missing=True)
             return self._at_timestamp(since, option, partitions)
         mark = EARLIEST if isinstance(limit, Earliest) else LATEST
-        return dict(self._ask([(each, mark) for each in partitions]))
+        return self._ask_all(partitions, mark)
 
-    def first_at(self, partitions: Iterable[TopicPartition], timestamp_ms: int) -> Offsets:
+    def first_at(self, partitions: Collection[TopicPartition], timestamp_ms: int) -> Offsets:
         """Give each partition's first offset at or after a time, -1 where there is none."""
-        return dict(self._ask([(each, timestamp_ms) for each in partitions]))
+        return self._ask_all(partitions, timestamp_ms)
 
     def parted(self, ranges: Iterable[OffsetRange], *, all_of_it: bool) -> tuple[list[OffsetRange], list[OffsetRange]]:
         """Part ranges in what is read from the archive of the brokers' topics and what is not, see `JoinedLog.parted`."""
@@ -222,8 +236,8 @@ class Log:
     def _specific(self, limit: Specific, option: str, partitions: list[TopicPartition]) -> Offsets:
         """Replace words for topics, -1 and -2 by the offsets that they stand for now."""
         resolved = {each: limit.offsets[each] for each in partitions if each in limit.offsets}
-        marks = [(each, offset) for each, offset in resolved.items() if offset < 0]
-        resolved.update(self._ask(marks))
+        marks = {each: offset for each, offset in resolved.items() if offset < 0}
+        resolved.update(self._ask_each(marks))
         for topic, word in limit.topics.items():
             resolved.update(self.resolve(word, option, [each for each in partitions if each.topic == topic]))
         return resolved
@@ -233,7 +247,7 @@ class Log:
             partition: limit.by_partition[partition] if limit.timestamp_ms is None else limit.timestamp_ms
             for partition in partitions
         }
-        found = dict(self._ask(list(times.items())))
+        found = self._ask_each(times)
         missing = sorted(partition for partition, offset in found.items() if offset < 0)
         if missing and not limit.latest_when_missing:
             raise PylogError(
@@ -243,28 +257,35 @@ class Log:
             )
         return {**found, **self.latest(missing)}
 
-    def _ask(
-        self, wanted: list[tuple[TopicPartition, int]], isolation: str | None = None
-    ) -> list[tuple[TopicPartition, int]]:
-        """Ask for the offset of a time or a mark (`LATEST`, `EARLIEST`) of each partition; answers in the same order."""
-        if not wanted:
+    def _ask_all(self, partitions: Collection[TopicPartition], time_ms: int, isolation: str | None = None) -> Offsets:
+        """Ask for the offset of a time or a mark (`LATEST`, `EARLIEST`) in all of `partitions`."""
+        answers = self._ask([(topic, number, time_ms) for topic, number in partitions], isolation)
+        return dict(zip(partitions, answers, strict=True))
+
+    def _ask_each(self, times: Mapping[TopicPartition, int]) -> Offsets:
+        """Ask for the offset of a time or a mark of each partition."""
+        answers = self._ask([(*partition, time_ms) for partition, time_ms in times.items()])
+        return dict(zip(times, answers, strict=True))
+
+    def _ask(self, questions: list[tuple[str, int, int]], isolation: str | None = None) -> list[int]:
+        """Ask for offsets of topics' partitions at times or marks; answers in the same order."""
+        if not questions:
             return []
-        questions = [(*partition, time_ms) for partition, time_ms in wanted]
         isolation = isolation or self._options.client.get("isolation.level", "read_uncommitted")
         answers = self._asked(lambda asked: asked.list_offsets(questions, isolation))
-        return [(partition, answer[2]) for (partition, _), answer in zip(wanted, answers, strict=True)]
+        return [offset for _, _, offset, _ in answers]
 
-    def _describe(self, known: Collection[str]) -> list[TopicDescription]:
+    def _listed(self, known: Collection[str]) -> list[ListedTopic]:
         """The topics of the subscription. Topics of `known` that are gone are left out."""
         subscription = self._options.subscription
         if subscription.pattern:
-            every = self._asked(lambda asked: all_decoded(TopicDescription, asked.describe_topics(None)))
+            every = self._list(None)
             # By the brokers' flag: a name that begins with __ may be a user's.
             named = [topic for topic in every if not topic.is_internal and subscription.matches(topic.name)]
             # A topic that is just being created has no leader yet; the next request finds it.
             return [topic for topic in named if topic.error is None or topic.name in known]
         names = subscription.topics or sorted({partition.topic for partition in subscription.partitions})
-        topics = self._asked(lambda asked: all_decoded(TopicDescription, asked.describe_topics(list(names))))
+        topics = self._list(list(names))
         # After a topic was deleted and the query went on without it, the topic is no longer in `known`.
         forgiving = bool(known) and not self._options.fail_on_data_loss
         for topic in topics:
@@ -272,6 +293,19 @@ class Log:
             if topic.error is not None and not gone:
                 raise self._topic_error(topic)
         return [topic for topic in topics if topic.error is None]
+
+    def _list(self, names: list[str] | None) -> list[ListedTopic]:
+        described = self._asked(lambda asked: all_decoded(TopicDescription, asked.describe_topics(names)))
+        return [
+            ListedTopic(
+                topic.name,
+                topic.topic_id,
+                topic.is_internal,
+                topic.error,
+                [each.partition for each in topic.partitions],
+            )
+            for topic in described
+        ]
 
     def _asked(self, question: Callable[[Asked], Answer]) -> Answer:
         """Ask, and ask again when no broker has answered in time."""
@@ -292,12 +326,11 @@ class Log:
             self._sleep_s(self._options.offset_retry_ms / 1_000)
             attempt += 1
 
-    def _topic_error(self, topic: TopicDescription) -> PylogError:
+    def _topic_error(self, topic: TopicDescription | ListedTopic) -> PylogError:
         """The error of a topic that the user named."""
         if self._options.path is None:
             return topic_error(topic.name, str(topic.error))
-        every = self._asked(lambda asked: all_decoded(TopicDescription, asked.describe_topics(None)))
-        names = [each.name for each in every if not each.is_internal]
+        names = [each.name for each in self._list(None) if not each.is_internal]
         more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
         there = f"but {', '.join(names[:_NAMES_SHOWN])}{more}" if names else "nor any other"
         return PylogError(

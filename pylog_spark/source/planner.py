@@ -4,16 +4,19 @@ When the brokers contradict a position (a topic is gone or recreated, a log is s
 and then the loss is reported through `report_loss`. With failOnDataLoss=false the query goes on: partitions that are gone are
 dropped, recreated topics begin at their earliest offset. A partition that is new to the query begins at its earliest offset.
 
-Requests of one trigger: in `latest`, metadata and one round for the bounds of all partitions; in `ranges` none, since it uses
-what `latest` has just read, except for a batch that is run again after a restart and for Trigger.AvailableNow; in
-`reported_latest` one round, for the high watermarks.
+Requests of one trigger: in `latest`, metadata, one round for the ends of all partitions, and one for the first offsets of those that have
+moved, if any; in `ranges` none, since it uses what `latest` has just read, except for a batch that is run again after a restart and for
+Trigger.AvailableNow; in `reported_latest` one round, for the high watermarks.
+
+Of ten thousand partitions a trigger finds few that have moved. All is decided about these; the others are compared once, and a position
+that was decided a moment ago is not read from its document again.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -30,9 +33,21 @@ from pylog_spark.source.held_back import HeldBack
 from pylog_spark.source.log import Log
 from pylog_spark.source.loss import report_loss
 
+#: Most positions that are remembered: the start and the end of the batch that is planned, and the start of the one before.
+_KNOWN_MAX = 3
+
 
 class Seen(NamedTuple):
-    """The log at one point in time: the end of each partition with the topics' ids, and the earliest offset of each."""
+    """The log at one point in time, and what has moved since a position.
+
+    Attributes
+    ----------
+    end : Position
+        The end of each partition, with the topics' ids.
+    earliest : dict of TopicPartition to int
+        The earliest offset of those partitions that have moved: that end elsewhere than the position, are new or of a topic that was
+        created again.
+    """
 
     end: Position
     earliest: Offsets
@@ -74,6 +89,8 @@ class StreamPlanner:
         self._given: tuple[Mapping[str, Any], Mapping[str, Any], Seen] | None = None
         self._last_batch_s = -math.inf
         self._reported_empty = False
+        #: The last documents, the newest first, and their positions: Spark gives them back, as they are or read from JSON again.
+        self._known: list[tuple[Mapping[str, Any], Position]] = []
 
     def initial(self) -> dict[str, Any]:
         """Give the position at which a new query starts."""
@@ -100,10 +117,10 @@ class StreamPlanner:
             Whether the options that limit a trigger apply; else everything is taken at once.
         """
         unchanged = start if isinstance(start, dict) else dict(start)
-        reached = _position(start)
-        seen = self._look(reached, self._frozen)
+        reached = self._position(start)
+        seen = self._look(reached, reached, self._frozen)
         if self._frozen is None and self._is_released(seen.end.offsets):
-            seen = self._look(reached, None)
+            seen = self._look(reached, reached, None)
         now = self._latest = seen.end
         if self._available_now:
             self._frozen = now
@@ -111,17 +128,20 @@ class StreamPlanner:
             return self._stay(unchanged, reached, now)
         self._reported_empty = False
         lost = self._check_against(reached, now)
-        begin = _begin(reached, seen)
-        count = new_offsets(begin, now.offsets)
-        waits = may_wait and self._waits(reached, now)
-        if not lost and (waits or count == 0):
+        begin = _begin(reached, now, seen.earliest)
+        end = {partition: now.offsets[partition] for partition in begin}
+        waits = may_wait and self._waits(reached, end)
+        if not lost and (waits or new_offsets(begin, end) == 0):
             return unchanged
-        end = now.offsets if limit is None else rate_limit(limit, begin, now.offsets)
+        if limit is not None:
+            end = rate_limit(limit, begin, end)
         if may_wait:
             end = self._cut_visible(seen, begin, end)
         if not lost and all(end[partition] <= begin[partition] for partition in end):
             return unchanged
-        document = Position(end, now.topic_ids).to_document()
+        given = Position({**now.offsets, **end}, now.topic_ids)
+        document = given.to_document()
+        self._know(document, given)
         self._given = (start, document, seen)
         return document
 
@@ -163,58 +183,57 @@ class StreamPlanner:
         """
         if start == end:
             return []
-        first, last = _position(start), _position(end)
+        first, last = self._position(start), self._position(end)
         if self._given is not None and self._given[:2] == (start, end) and not self._frozen:
             seen = self._given[2]
         else:
-            seen = self._look(last, None)
+            seen = self._look(last, first, None)
         if self._frozen is not None:
             check_available_now(self._frozen, last, seen.end)
         self._check_recreated(first, last)
         self._lost(last, seen.end)
         recreated = last.recreated(seen.end)
         found = []
-        for partition, offset in self._checked_begin(first, last, seen).items():
+        for partition, offset in self._checked_begin(first, last, seen.earliest).items():
             end_offset = min(last.offsets[partition], seen.end.offsets[partition])
             if partition.topic not in recreated and offset < end_offset:
                 begin_offset = self._held(partition, offset, seen.earliest[partition])
                 found.append(OffsetRange(partition, begin_offset, end_offset))
         return [(offsets, last.topic_ids.get(offsets.partition.topic, "")) for offsets in found]
 
-    def _look(self, reached: Position, frozen: Position | None) -> Seen:
-        """Read the log's bounds, and once more after a pause when they contradict `reached`: a broker may lag behind another one."""
+    def _look(self, reached: Position, since: Position, frozen: Position | None) -> Seen:
+        """Read the log's end, and the beginning of what has moved `since`; once more after a pause when they contradict `reached`: a broker
+        may lag behind another one."""
         if frozen is not None:
-            begins = self._log.bounds(sorted(_unknown(reached, frozen))).earliest
-            return Seen(frozen, {**reached.offsets, **begins})
+            moved = _moved(since, frozen)
+            begins = self._log.earliest(sorted(_unknown(since, frozen, moved)))
+            return Seen(frozen, {each: begins[each] if each in begins else since.offsets[each] for each in moved})
         attempts = max(2, self._options.offset_retries)
         for attempt in range(attempts):
             if attempt:
                 self._clock.sleep_s(self._options.offset_retry_ms / 1_000)
             assigned = self._log.assigned(reached.offsets)
             try:
-                earliest, latest = self._log.bounds(assigned.offsets)
+                latest = self._log.latest(assigned.offsets)
+                late = self._late(reached, Position(latest, assigned.topic_ids))
+                seen = Seen(Position({**latest, **late}, assigned.topic_ids), {})
+                seen = seen._replace(earliest=self._log.earliest(_moved(since, seen.end)))
             except PylogError as error:
                 # Deleted between the two requests: the next attempt does not see it any more.
                 if error.condition != "PYLOG_UNKNOWN_TOPIC" or attempt + 1 == attempts:
                     raise
                 continue
-            recreated = reached.recreated(assigned)
-            shorter = [
-                partition
-                for partition, offset in reached.offsets.items()
-                if partition.topic not in recreated and latest.get(partition, offset) < offset
-            ]
-            if shorter:
-                # A query that read uncommitted data before and reads committed data now may be ahead of the last stable offset.
-                ends = self._log.latest(shorter, "read_uncommitted")
-                late = {each: reached.offsets[each] for each in shorter if ends[each] >= reached.offsets[each]}
-                latest = {**latest, **late}
-                shorter = [each for each in shorter if each not in late]
-            seen = Seen(Position(latest, assigned.topic_ids), earliest)
             gone = reached.offsets.keys() - latest.keys()
-            if not shorter and not any(self._options.subscription.includes(each) for each in gone):
+            if not _shorter(reached, seen.end) and not any(self._options.subscription.includes(each) for each in gone):
                 break
         return seen
+
+    def _late(self, reached: Position, now: Position) -> Offsets:
+        """Where `reached` is behind the end of what can be read now, and not behind the log's: a query that read uncommitted data before and
+        reads committed data now may be ahead of the last stable offset."""
+        shorter = _shorter(reached, now)
+        ends = self._log.latest(shorter, "read_uncommitted")
+        return {each: reached.offsets[each] for each in shorter if ends[each] >= reached.offsets[each]}
 
     def _cut_visible(self, seen: Seen, begin: Offsets, end: Offsets) -> Offsets:
         records, size = self._options.trigger_records, self._options.trigger_bytes
@@ -236,11 +255,10 @@ class StreamPlanner:
 
     def _lost(self, reached: Position, now: Position) -> bool:
         """Report partitions of `reached` that are gone or shorter. Returns whether there are any."""
-        recreated = reached.recreated(now)
         gone = sorted(reached.offsets.keys() - now.offsets.keys())
-        topics = {partition.topic for partition in now.offsets}
         fail = self._options.fail_on_data_loss
         if gone:
+            topics = {partition.topic for partition in now.offsets}
             deleted = gone[0].topic not in topics and self._options.subscription.includes(gone[0])
             what = f"{gone[0]}{_more(gone)} was read up to offset {reached.offsets[gone[0]]}"
             if deleted:
@@ -249,11 +267,7 @@ class StreamPlanner:
                 report_loss(
                     fail, f"{what} and is not there any more, or no longer subscribed to", "PYLOG_PARTITION_GONE"
                 )
-        shorter = sorted(
-            partition
-            for partition, offset in reached.offsets.items()
-            if partition.topic not in recreated and now.offsets.get(partition, offset) < offset
-        )
+        shorter = sorted(_shorter(reached, now))
         if shorter:
             sentence = (
                 f"{shorter[0]}{_more(shorter)} ends at offset {now.offsets[shorter[0]]}, before offset "
@@ -274,12 +288,9 @@ class StreamPlanner:
             )
         return recreated
 
-    def _checked_begin(self, first: Position, last: Position, seen: Seen) -> Offsets:
-        """Where each partition of the batch goes on. Reports a new partition whose first records are gone already."""
-        batch = Seen(
-            Position({each: 0 for each in last.offsets if each in seen.end.offsets}, last.topic_ids), seen.earliest
-        )
-        begin = _begin(first, batch)
+    def _checked_begin(self, first: Position, last: Position, earliest: Offsets) -> Offsets:
+        """Where each partition of the batch that has moved goes on. Reports a new one whose first records are gone already."""
+        begin = _begin(first, last, {each: offset for each, offset in earliest.items() if each in last.offsets})
         recreated = first.recreated(last)
         for partition in sorted(begin.keys() - first.offsets.keys()):
             if begin[partition] > 0 and partition.topic not in recreated:
@@ -298,9 +309,23 @@ class StreamPlanner:
         )
         return earliest
 
-    def _waits(self, reached: Position, now: Position) -> bool:
+    def _position(self, document: Mapping[str, Any]) -> Position:
+        for known, position in self._known:
+            if known == document:
+                return position
+        try:
+            position = Position.from_document(document)
+        except PositionError as error:
+            raise PylogError("PYLOG_INVALID_CHECKPOINT", f"This query cannot go on: {error}.") from None
+        self._know(document, position)
+        return position
+
+    def _know(self, document: Mapping[str, Any], position: Position) -> None:
+        self._known = [(document, position), *self._known[: _KNOWN_MAX - 1]]
+
+    def _waits(self, reached: Position, moved: Offsets) -> bool:
         """Whether `minOffsetsPerTrigger` puts the batch off. A new partition counts from offset 0, as in Spark's Kafka connector."""
-        count = sum(offset - reached.offsets.get(partition, 0) for partition, offset in now.offsets.items())
+        count = sum(offset - reached.offsets.get(partition, 0) for partition, offset in moved.items())
         now_s = self._clock.monotonic_s()
         waited_ms = (now_s - self._last_batch_s) * 1_000
         waits = waits_for_more(count, self._options.min_offsets, waited_ms, self._options.max_delay_ms)
@@ -341,25 +366,32 @@ def check_in_log(log: Log, offsets: Offsets, limit: Limit, option: str, fail: bo
     return {**offsets, **inside}
 
 
-def _begin(reached: Position, seen: Seen) -> Offsets:
-    """Where each partition goes on; earliest for those that `reached` does not know or knew by another id."""
-    unknown = _unknown(reached, seen.end)
-    return {
-        partition: seen.earliest[partition] if partition in unknown else reached.offsets[partition]
-        for partition in seen.end.offsets
-    }
+def _moved(since: Position, now: Position) -> list[TopicPartition]:
+    """The partitions of `now` that are new, are not at the offset of `since`, or belong to a topic that was created again."""
+    recreated = since.recreated(now)
+    at = since.offsets.get
+    return [
+        each for each, offset in now.offsets.items() if at(each) != offset or (recreated and each.topic in recreated)
+    ]
 
 
-def _unknown(reached: Position, now: Position) -> set[TopicPartition]:
+def _begin(reached: Position, now: Position, earliest: Offsets) -> Offsets:
+    """Where the partitions of `earliest` go on; at earliest those that `reached` does not know or knew by another id."""
+    unknown = _unknown(reached, now, earliest)
+    return {each: offset if each in unknown else reached.offsets[each] for each, offset in earliest.items()}
+
+
+def _unknown(reached: Position, now: Position, partitions: Iterable[TopicPartition]) -> set[TopicPartition]:
     recreated = reached.recreated(now)
-    return {each for each in now.offsets if each not in reached.offsets or each.topic in recreated}
+    return {each for each in partitions if each not in reached.offsets or each.topic in recreated}
 
 
-def _position(document: Mapping[str, Any]) -> Position:
-    try:
-        return Position.from_document(document)
-    except PositionError as error:
-        raise PylogError("PYLOG_INVALID_CHECKPOINT", f"This query cannot go on: {error}.") from None
+def _shorter(reached: Position, now: Position) -> list[TopicPartition]:
+    """The partitions that end before `reached`, of topics that were not created again."""
+    end = now.offsets.get
+    shorter = [each for each, offset in reached.offsets.items() if end(each, offset) < offset]
+    recreated = reached.recreated(now) if shorter else set()
+    return [each for each in shorter if each.topic not in recreated]
 
 
 def _more(partitions: list[TopicPartition]) -> str:

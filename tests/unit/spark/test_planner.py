@@ -1,7 +1,7 @@
 """What a streaming query reads next, over a log that a test sets by hand."""
 
 import json
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import pytest
 
@@ -24,22 +24,28 @@ class FakeLog:
         self.held, self.topic_id = held, topic_id
         self.uncommitted: Offsets = {}
         self.asked: list[str] = []
+        self.first_asked: list[TopicPartition] = []
 
     def assigned(self, known: Collection[TopicPartition] = ()) -> Position:
         self.asked.append("assigned")
         return Position(dict.fromkeys(self.held, 0), {partition.topic: self.topic_id for partition in self.held})
 
-    def bounds(self, partitions: Iterable[TopicPartition]) -> Bounds:
-        partitions = list(partitions)
-        if partitions:
-            self.asked.append("bounds")
-        return Bounds({each: self.held[each][0] for each in partitions}, self.latest(partitions))
+    def bounds(self, partitions: Collection[TopicPartition]) -> Bounds:
+        return Bounds(self.earliest(partitions), self.latest(partitions))
 
-    def latest(self, partitions: Iterable[TopicPartition], isolation: str | None = None) -> Offsets:
+    def earliest(self, partitions: Collection[TopicPartition]) -> Offsets:
+        self.first_asked.extend(partitions)
+        if partitions:
+            self.asked.append("earliest")
+        return {each: self.held[each][0] for each in partitions}
+
+    def latest(self, partitions: Collection[TopicPartition], isolation: str | None = None) -> Offsets:
+        if partitions:
+            self.asked.append("latest")
         ends = self.uncommitted if isolation == "read_uncommitted" else {}
         return {partition: ends.get(partition, self.held[partition][1]) for partition in partitions}
 
-    def resolve(self, limit: Limit, option: str, partitions: Iterable[TopicPartition]) -> Offsets:
+    def resolve(self, limit: Limit, option: str, partitions: Collection[TopicPartition]) -> Offsets:
         bounds = self.bounds(partitions)
         return bounds.latest if isinstance(limit, Latest) else bounds.earliest
 
@@ -105,7 +111,32 @@ def test_a_trigger_asks_for_metadata_and_offsets_once_and_planning_asks_nothing(
     log.asked.clear()
     end = stream.latest(start, 3, may_wait=True)
     assert spans(stream, start, end) == [(0, 0, 1), (1, 0, 1)]
-    assert log.asked == ["assigned", "bounds"]
+    assert log.asked == ["assigned", "latest", "earliest"]
+
+
+def test_first_offsets_are_asked_for_only_where_the_log_has_moved() -> None:
+    log = FakeLog({A0: (0, 5), A1: (0, 5)})
+    stream = planner(log)
+    start = stream.latest(stream.initial(), None, may_wait=True)
+    log.first_asked.clear()
+    log.held = {A0: (5, 5), A1: (0, 6)}
+    assert spans(stream, start, stream.latest(start, None, may_wait=True)) == [(1, 5, 6)]
+    assert log.first_asked == [A1]
+    log.asked.clear()
+    again = {"@pylog": start["@pylog"], "a": {"0": 5, "1": 6}}
+    assert stream.latest(again, None, may_wait=True) is again
+    assert log.asked == ["assigned", "latest"]
+
+
+def test_a_position_is_the_same_whether_it_is_spark_s_copy_or_the_planner_s_own() -> None:
+    log = FakeLog({A0: (0, 5), A1: (0, 5)})
+    stream = planner(log)
+    start = stream.initial()
+    end = stream.latest(start, None, may_wait=True)
+    copies = json.loads(json.dumps(start)), json.loads(json.dumps(end))
+    assert spans(stream, *copies) == spans(stream, start, end) == [(0, 0, 5), (1, 0, 5)]
+    copies[1]["a"]["1"] = 3
+    assert spans(stream, *copies) == [(0, 0, 5), (1, 0, 3)]
 
 
 def test_the_limit_of_the_engine_wins_over_the_option() -> None:
