@@ -74,7 +74,7 @@ test-rust-aside:
 test-long: export PYLOG_TEST_LONG = 1
 test-long: preflight-test develop test-rust $(VENV)/.spark-home/classes.jsa ## Everything with many rounds and random seeds, well over an hour on two cores
 	PYLOG_PARITY=live $(PYTEST) --timeout 3600 -m "not alone" $(PYTEST_ARGS)
-	$(ALONE) --timeout 3600 $(PYTEST_ARGS) || [ $$? = $(NOTHING_SELECTED) ]
+	$(ALONE) --timeout 3600 -m alone $(ALONE_ARGS) || [ $$? = $(NOTHING_SELECTED) ]
 
 test-rust: ## Only the Rust tests
 	$(if $(PYLOG_TEST_LONG),,PROPTEST_RNG_SEED=$(SEED)) $(CARGO) test $(MANIFEST) --quiet
@@ -85,14 +85,15 @@ $(VENV)/.spark-home/classes.jsa: tests/spark_home.py $(VENV)/.dependencies
 
 # Files are handed out by tests/harness/order.py, whole: their tests share brokers. What is drawn at random is the commit's.
 PYTEST := $(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder --durations 25 --durations-min 10
-# What holds a time against a bound, one after the other when everything else is over.
-ALONE = $(BIN)/python -m pytest -m alone
+# What holds a time against a bound, one after the other when everything else is over; only its files are collected.
+ALONE = $(BIN)/python -m pytest --durations 5 --durations-min 10
+ALONE_ARGS = $(or $(PYTEST_ARGS),$(shell grep -rl --include='test_*.py' 'mark\.alone' tests))
 # pytest's exit code when its arguments choose no test.
 NOTHING_SELECTED = 5
 SEED = $(shell git rev-parse --short=8 HEAD 2>/dev/null | python3 -c 'print(int(input() or "0", 16))' 2>/dev/null || echo 0)
 test-python: develop $(VENV)/.spark-home/classes.jsa ## Only the Python tests (Spark, broker, interop, crash, docs)
 	$(PYTEST) -m "not long and not alone" --hypothesis-seed $(SEED) $(PYTEST_ARGS) || [ "$(PYTEST_ARGS)" -a $$? = $(NOTHING_SELECTED) ]
-	$(ALONE) $(PYTEST_ARGS) || [ $$? = $(NOTHING_SELECTED) ]
+	$(ALONE) -m "alone and not long" $(ALONE_ARGS) || [ $$? = $(NOTHING_SELECTED) ]
 
 test-seconds: develop $(VENV)/.spark-home/classes.jsa ## The Python tests, and record in tests/harness what each takes (on a quiet machine)
 	PYLOG_TEST_SECONDS=tests/harness/seconds.json $(PYTEST) -m "not long" $(PYTEST_ARGS)

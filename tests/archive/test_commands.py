@@ -25,7 +25,7 @@ from tests.harness import runs
 from tests.harness.waiting import until
 from tests.mirror.support import ends, environment, raw_batches, write
 
-KILLS = runs.rounds("PYLOG_ARCHIVE_KILLS", 3, 30)
+KILLS = runs.rounds("PYLOG_ARCHIVE_KILLS", 1, 30)
 SEED = runs.seed("PYLOG_ARCHIVE_SEED")
 COMMAND = (sys.executable, "-m", "pylog_spark", "archive")
 LARGE = "large"

@@ -14,8 +14,9 @@ from tests.harness.security import Way
 from tests.harness.waiting import until
 
 DEADLINE_S = 60.0
-#: What a leader, or who was one, answers for a moment after an election; clients ask again.
+#: What a leader, or who was one, answers for a moment after an election, and what librdkafka says while it has heard of none; clients ask again.
 _LEADER_IS_NEW = (
+    KafkaError._NOENT,
     KafkaError.OFFSET_NOT_AVAILABLE,
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.NOT_LEADER_FOR_PARTITION,

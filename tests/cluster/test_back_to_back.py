@@ -21,7 +21,7 @@ from tests.peers.tools import java
 pytestmark = [pytest.mark.peers]
 
 PARTITIONS = 9
-TRANSACTIONS = rounds("PYLOG_BACK_TO_BACK", few=100, many=1_000)
+TRANSACTIONS = rounds("PYLOG_BACK_TO_BACK", few=40, many=1_000)
 #: Far longer than a transaction takes while leaders move (0.2 s with a broker that is not optimised).
 TRANSACTION_MAX_S = 1
 WAIT_S = 60.0

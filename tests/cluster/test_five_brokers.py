@@ -21,7 +21,7 @@ from tests.harness.history import Place
 from tests.harness.mixed import MixedLoad
 from tests.harness.runs import rounds, seed
 
-ROUNDS = rounds("PYLOG_FIVE_ROUNDS", few=2, many=40)
+ROUNDS = rounds("PYLOG_FIVE_ROUNDS", few=1, many=40)
 SEED = seed("PYLOG_FIVE_SEED")
 #: One cluster, and one history, for so many rounds.
 _A_CAMPAIGN = 20

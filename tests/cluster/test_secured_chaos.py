@@ -18,12 +18,12 @@ from tests.harness.mixed import FINAL, LAST_TAKER
 from tests.harness.runs import rounds, seed
 from tests.harness.security import ADMIN
 
-ROUNDS = rounds("PYLOG_SECURED_CHAOS_ROUNDS", few=4, many=40)
+ROUNDS = rounds("PYLOG_SECURED_CHAOS_ROUNDS", few=2, many=40)
 SEED = seed("PYLOG_SECURED_CHAOS_SEED")
 #: One cluster, and one history, for so many rounds.
 _A_CAMPAIGN = 20
 #: How many rounds may be needed for one that counts.
-_PLANNED_FOR_ONE = 2
+_PLANNED_FOR_ONE = 4
 _ROUND_S = 45
 _KILLS = tuple(KINDS["kill"])
 _KILL_ALL = "kill all brokers"

@@ -83,7 +83,7 @@ def test_each_row_is_seen_once_though_the_broker_is_killed_at_every_step(shared:
         bench.finish()
 
 
-@pytest.mark.slow
+@pytest.mark.long  # the same in one batch: tests/crash/test_abandoned.py
 @pytest.mark.timeout(_TIMEOUT_S)
 def test_a_driver_that_was_stopped_at_any_step_and_goes_on_after_another_took_over_changes_nothing(
     shared: Shared,

@@ -53,9 +53,9 @@ def test_the_figures_of_the_page_are_drawn_from_the_kept_results(tmp_path: Path)
     assert len(list(tmp_path.glob("*.svg"))) == 2
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.peers
-@pytest.mark.parametrize("systems", [["pylog"], pytest.param(["kafka", "activemq"], marks=pytest.mark.long)])
+@pytest.mark.parametrize("systems", [["pylog"], ["kafka", "activemq"]])
 def test_the_experiment_runs(systems: list[str], tmp_path: Path) -> None:
     results = tmp_path / "results.json"
     command = [

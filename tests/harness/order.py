@@ -3,7 +3,8 @@
 Files are in stacks (`STACKS`): those that need Spark, those that run clusters, those that need Kafka and its clients, and the rest,
 which starts what it needs for itself. Each process has a stack of its own, so that each server is started by one process as long
 as it has work; then it takes from the rest, then from the stack that is the longest. Clusters mostly wait, for sessions that end and
-leaders that are elected, and so leave the processor to Spark. A file's tests stay in one process: they share brokers.
+leaders that are elected, and so leave the processor to Spark. A file's tests stay in one process: they share brokers; so do those of
+the folders in `TOGETHER`.
 
 ``seconds.json`` beside this file has what each test took when `make test-seconds` recorded it; tests shorter than `SHORTEST_S` are
 counted in their file's sum only. A new file that it does not know counts as long.
@@ -29,6 +30,8 @@ STACKS = (
     ("tests/cluster",),
     ("tests/interop", "tests/oracle", "tests/client", "tests/reading", "tests/directories"),
 )
+#: Folders whose files share what takes long to make: each is handed out as a whole.
+TOGETHER = ("tests/directories",)
 
 
 def recorded() -> dict[str, dict[str, Any]]:
@@ -37,23 +40,33 @@ def recorded() -> dict[str, dict[str, Any]]:
     return found
 
 
+def unit(file: str) -> str:
+    """With what a file is handed out: its folder when that is in `TOGETHER`, else itself alone."""
+    folder = file.rpartition("/")[0]
+    return folder if folder in TOGETHER else file
+
+
 def stack(file: str) -> int:
-    """Which of `STACKS` a file is in; their number for the rest."""
+    """Which of `STACKS` a file, or a folder, is in; their number for the rest."""
     return next(
-        (number for number, folders in enumerate(STACKS) if file.startswith(tuple(f"{folder}/" for folder in folders))),
+        (
+            number
+            for number, folders in enumerate(STACKS)
+            if f"{file}/".startswith(tuple(f"{each}/" for each in folders))
+        ),
         len(STACKS),
     )
 
 
 def rank(file: str, seconds: Mapping[str, float]) -> tuple[int, float]:
-    """Where a file stands: by its stack, and there the long ones first.
+    """Where a `unit` stands: by its stack, and there the long ones first.
 
     Parameters
     ----------
     file : str
         Its path below the project, with slashes.
     seconds : mapping
-        What is recorded, by file.
+        What is recorded, by unit.
     """
     return stack(file), -seconds.get(file, _UNKNOWN_S)
 
@@ -61,11 +74,17 @@ def rank(file: str, seconds: Mapping[str, float]) -> tuple[int, float]:
 def sort(items: list[pytest.Item]) -> None:
     """Bring collected tests into this order; a file's own tests keep theirs."""
     seconds = _seconds()
-    items.sort(key=lambda item: rank(item.nodeid.partition("::")[0], seconds))
+
+    def place(item: pytest.Item) -> tuple[tuple[int, float], str]:
+        one = unit(item.nodeid.partition("::")[0])
+        # The name keeps a folder's files together where two units take as long.
+        return rank(one, seconds), one
+
+    items.sort(key=place)
 
 
 def next_file(files: Sequence[str], process: int, seconds: Mapping[str, float]) -> str:
-    """Which file a process runs next.
+    """Which `unit` a process runs next.
 
     Parameters
     ----------
@@ -74,7 +93,7 @@ def next_file(files: Sequence[str], process: int, seconds: Mapping[str, float]) 
     process : int
         Its number, from 0 on.
     seconds : mapping
-        What is recorded, by file.
+        What is recorded, by unit.
     """
     left = [0.0] * (len(STACKS) + 1)
     for file in files:
@@ -86,12 +105,18 @@ def next_file(files: Sequence[str], process: int, seconds: Mapping[str, float]) 
 
 @cache
 def _seconds() -> dict[str, float]:
-    # A file that took no time is work that is left all the same.
-    return {file: max(float(known["seconds"]), SHORTEST_S) for file, known in recorded().items()}
+    units: dict[str, float] = {}
+    for file, known in recorded().items():
+        # A file that took no time is work that is left all the same.
+        units[unit(file)] = units.get(unit(file), 0.0) + max(float(known["seconds"]), SHORTEST_S)
+    return units
 
 
 class ByServers(LoadFileScheduling):
-    """Hands out whole files, as `next_file` says."""
+    """Hands out whole units, as `next_file` says."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return unit(super()._split_scope(nodeid))
 
     def _assign_work_unit(self, node: Any) -> None:
         process = int(node.gateway.id.removeprefix("gw"))

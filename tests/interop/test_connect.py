@@ -20,7 +20,7 @@ from tests.harness.waiting import until
 from tests.mirror.support import committed
 from tests.peers.tools import java_command
 
-pytestmark = [pytest.mark.slow, pytest.mark.peers, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.long, pytest.mark.peers, pytest.mark.timeout(240)]
 
 _WAIT_S = 90.0
 _TOPICS = {"offset": "connect-offsets", "config": "connect-configs", "status": "connect-states"}

@@ -19,7 +19,7 @@ from tests.harness.waiting import until
 from tests.peers.jars import classpath
 from tests.peers.tools import QUICK
 
-pytestmark = [pytest.mark.slow, pytest.mark.peers, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.long, pytest.mark.peers, pytest.mark.timeout(240)]
 
 _JOB = Path(__file__).with_name("FlinkCopy.java")
 _PARTITIONS = 2

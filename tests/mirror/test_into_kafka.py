@@ -17,7 +17,7 @@ from tests.mirror.support import MirrorProcess, committed, ends, rows, until_equ
 
 pytestmark = [pytest.mark.peers, pytest.mark.slow]
 
-KILLS = rounds("PYLOG_MIRROR_KILLS", 4, 20)
+KILLS = rounds("PYLOG_MIRROR_KILLS", 2, 20)
 TOGETHER = rounds("PYLOG_MIRRORS_ROUNDS", 2, 20)
 _NUMBERS = itertools.count()
 

@@ -17,7 +17,7 @@ from tests.harness.waiting import until
 from tests.mirror.load import Load
 from tests.mirror.support import MirrorProcess, committed, ends, raw_batches, until_copied
 
-ROUNDS = rounds("PYLOG_MIRROR_ROUNDS", 2, 20)
+ROUNDS = rounds("PYLOG_MIRROR_ROUNDS", 1, 20)
 SEED = seed("PYLOG_MIRROR_SEED")
 TOPIC, PARTITIONS = "killed", 3
 # Small, so that kills fall on rolls and on recovery of several segments, too.

@@ -18,7 +18,8 @@ from tests.mirror.load import Load
 from tests.mirror.support import MirrorProcess, ends, until_equal
 from tests.peers.kafka import KafkaBroker
 
-pytestmark = [pytest.mark.peers, pytest.mark.slow]
+# Kills of the mirror into a Kafka that runs are in tests/mirror/test_into_kafka.py.
+pytestmark = [pytest.mark.peers, pytest.mark.long]
 
 ROUNDS = rounds("PYLOG_MIRROR_KAFKA_ROUNDS", 1, 20)
 SEED = seed("PYLOG_MIRROR_KAFKA_SEED")

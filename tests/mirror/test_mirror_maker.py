@@ -17,7 +17,7 @@ from tests.harness.waiting import until
 from tests.mirror.support import committed, ends
 from tests.peers.tools import java_command
 
-pytestmark = [pytest.mark.slow, pytest.mark.peers, pytest.mark.timeout(280)]
+pytestmark = [pytest.mark.long, pytest.mark.peers, pytest.mark.timeout(280)]
 
 _SETTINGS = {
     "clusters": "kafka, pylog",

@@ -52,11 +52,10 @@ class Wheels:
     folder: Path
 
     @classmethod
-    def gather(cls, place: Path) -> "Wheels":
-        """Build the wheel, and fetch what it needs (pip's cache has it on a machine that made this environment)."""
-        wheel = built(place / "built")
-        pip(sys.executable, "wheel", "--constraint", PINS, "--wheel-dir", place / "all", f"{wheel}[spark]")
-        return cls(wheel, place / "all")
+    def gather(cls, wheel: Path, folder: Path) -> "Wheels":
+        """Fetch what a wheel needs (pip's cache has it on a machine that made this environment)."""
+        pip(sys.executable, "wheel", "--constraint", PINS, "--wheel-dir", folder, f"{wheel}[spark]")
+        return cls(wheel, folder)
 
     def environment(self, place: Path, extras: str = "") -> tuple[Path, float]:
         """Make an empty environment and install the wheel; gives its Python, and the seconds that pip took."""

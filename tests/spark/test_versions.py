@@ -71,7 +71,7 @@ def test_the_table_says_what_happens(version: str, mode: str, brokers: LocalBrok
     assert outcomes == {row: MEANING[cell] for row, cell in table()[version].items()}
 
 
-@pytest.mark.slow
+@pytest.mark.long  # a Spark Connect server of its own; tests/spark/test_secrets.py has one in `make test`
 @pytest.mark.timeout(RUN_DEADLINE_S)
 def test_over_connect_the_sentence_stands_at_the_beginning_of_what_spark_shows_and_at_its_end_where_java_is_left_out(
     brokers: LocalBroker, tmp_path: Path

@@ -49,7 +49,7 @@ def test_columns_are_those_of_from_avro_whatever_the_records_say(spark: Any, mak
     topic = make_topic()
     avro_support.limit_java(spark)
 
-    @support.examples(12, 1500)
+    @support.examples(6, 1500)
     @given(topics())
     def compared(drawn: tuple[dict[str, Any], list[bytes | None]]) -> None:
         schema, records = json.dumps(drawn[0]), drawn[1]

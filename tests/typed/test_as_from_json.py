@@ -73,7 +73,7 @@ def begins_with_json(text: str) -> bool:
 def test_columns_are_those_of_from_json_whatever_the_records_say(spark: Any, make_topic: Callable[..., Topic]) -> None:
     topic = make_topic()
 
-    @support.examples(12, 1500)
+    @support.examples(5, 1500)
     @given(topics())
     def compared(drawn: tuple[StructType, list[bytes | None]]) -> None:
         columns, records = drawn

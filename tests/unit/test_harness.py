@@ -92,6 +92,13 @@ def test_a_process_takes_its_own_stack_then_the_rest_then_the_longest_stack() ->
     assert queue == []
 
 
+def test_a_folder_whose_files_share_much_is_handed_out_as_a_whole() -> None:
+    folder = "tests/directories"
+    assert order.unit(f"{folder}/test_damage.py") == order.unit(f"{folder}/test_states.py") == folder
+    assert order.unit("tests/spark/test_a.py") == "tests/spark/test_a.py"
+    assert order.stack(folder) == order.stack(f"{folder}/test_damage.py") == 2
+
+
 def test_seconds_are_added_up_by_file_and_short_tests_are_not_named() -> None:
     added = order.by_file([("a.py::one", 0.26), ("a.py::two[x::y]", 0.03), ("b.py::three", 61.0)])
     assert added == {
