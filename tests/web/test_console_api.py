@@ -56,7 +56,9 @@ def test_the_cluster_names_its_brokers_and_what_each_leads(broker: LocalBroker, 
     said = page.get("cluster").said
     assert (said["user"], said["controller"], [each["id"] for each in said["brokers"]]) == (None, 1, [1])
     assert said["brokers"][0]["port"] == broker.port
-    assert said["brokers"][0]["leads"] == said["brokers"][0]["replicas"] >= 2
+    assert said["brokers"][0]["leads"] == said["brokers"][0]["replicas"] == said["partitions"] >= 2
+    assert (said["topics"] >= 1, said["under_replicated"], said["offline"]) == (True, 0, 0)
+    assert page.get("user").said == {"user": None}
 
 
 def test_topics_are_found_by_a_part_of_their_names_and_internal_ones_when_asked_for(page: Page, admin: Admin) -> None:
@@ -73,13 +75,32 @@ def test_topics_are_found_by_a_part_of_their_names_and_internal_ones_when_asked_
                 "under_replicated": 0,
                 "offline": 0,
             }
-            for name, partitions in (("Orders.eu", 3), ("orders-us", 1))
+            for name, partitions in (("orders-us", 1), ("Orders.eu", 3))
         ],
         "total": 2,
+        "all": page.get("topics").said["total"],
         "cut": None,
     }
     assert page.get("topics", search="__consumer").said["total"] == 0
     assert page.get("topics", search="__consumer", internal=1).said["topics"][0]["internal"] is True
+
+
+def test_topics_are_given_by_pages_in_the_order_that_is_asked_for(page: Page, admin: Admin) -> None:
+    for name, partitions in (("Paged-10", 1), ("paged-9", 3), ("paged-010", 2), ("paged-x", 2)):
+        admin.create_topic(name, partitions, 1)
+
+    def names(**asked: object) -> list[str]:
+        return [each["name"] for each in page.get("topics", search="paged", **asked).said["topics"]]
+
+    assert names() == ["paged-9", "Paged-10", "paged-010", "paged-x"], "numbers in names count as numbers"
+    assert names(descending=1) == names()[::-1]
+    assert names(sort="partitions", descending=1) == ["paged-9", "paged-010", "paged-x", "Paged-10"]
+    assert names(skip=1, limit=2) == ["Paged-10", "paged-010"]
+    assert page.get("topics", search="paged", limit=1).said["total"] == 4
+    assert names(sort="state") == names()
+    refused = page.get("topics", sort="size")
+    assert refused.error == (400, "INVALID_REQUEST")
+    assert "sort is name, partitions" in refused.said["message"]
 
 
 def test_a_topic_has_offsets_sizes_and_settings(broker: LocalBroker, page: Page, topic: str) -> None:
@@ -153,6 +174,35 @@ def test_records_of_all_partitions_come_by_time_and_the_token_goes_on(
     assert values(page.get("topics", topic, "records", after=said["next"]).said) == []
     fill(broker, topic, 1)
     assert values(page.get("topics", topic, "records", after=said["next"]).said) == ["value-0"]
+
+
+def test_records_are_read_backwards_page_by_page_in_the_order_of_their_times(
+    broker: LocalBroker, page: Page, topic: str
+) -> None:
+    fill(broker, topic, 40, 1_700_000_000_000)
+    said = page.get("topics", topic, "records", limit=7).said
+    found, pages = values(said), 1
+    while not said["begin"]:
+        said = page.get("topics", topic, "records", before=said["previous"], limit=7).said
+        found, pages = values(said) + found, pages + 1
+    assert (found, pages) == ([f"value-{number}" for number in range(40)], 6)
+    assert values(page.get("topics", topic, "records", before=said["previous"]).said) == []
+
+
+def test_what_is_before_an_offset_is_read_too_but_not_in_a_search(broker: LocalBroker, page: Page, topic: str) -> None:
+    fill(broker, topic, 20)
+    said = page.get("topics", topic, "records", from_="offset:6", partition=1, limit=2).said
+    assert ([each["offset"] for each in said["records"]], said["begin"]) == ([6, 7], False)
+    said = page.get("topics", topic, "records", partition=1, before=said["previous"], limit=4).said
+    assert ([each["offset"] for each in said["records"]], said["begin"]) == ([2, 3, 4, 5], False)
+    assert page.get("topics", topic, "records", from_="earliest").said["begin"] is True
+    found = page.get("topics", topic, "records", key="key-3").said
+    assert (found["previous"], found["begin"]) == (None, False)
+    for more in ({"key": "key-3"}, {"contains": "value"}, {"after": said["next"]}):
+        refused = page.get("topics", topic, "records", before="0-3", **more)
+        assert refused.error == (400, "INVALID_REQUEST")
+        assert "without after, key and contains" in refused.said["message"]
+    assert "gave as previous" in page.get("topics", topic, "records", before="x").said["message"]
 
 
 def test_the_latest_records_are_the_newest_of_all_partitions(broker: LocalBroker, page: Page, topic: str) -> None:

@@ -92,6 +92,8 @@ def test_an_answer_has_as_many_large_records_as_it_carries_and_goes_on_behind_th
     assert [each["offset"] for each in said["records"]] == [3, 4, 5]
     newest = here.page.get("topics", topic, "records").said
     assert [each["offset"] for each in newest["records"]] == [5, 6, 7]
+    older = here.page.get("topics", topic, "records", before=newest["previous"]).said
+    assert [each["offset"] for each in older["records"]] == [2, 3, 4]
     found = here.page.get("topics", topic, "records", contains="A", from_="earliest").said
     assert [each["offset"] for each in found["records"]] == [0]
 
@@ -122,6 +124,8 @@ def test_lists_are_cut_with_a_sentence(here: Here, topic: str, monkeypatch: pyte
     said = here.page.get("topics", search="many-").said
     assert ([each["name"] for each in said["topics"]], said["total"]) == (["many-0", "many-1", "many-2"], 5)
     assert said["cut"] == "3 topics are listed, 2 more have such names: search for more of the name."
+    last = here.page.get("topics", search="many-", skip=3).said
+    assert ([each["name"] for each in last["topics"]], last["cut"]) == (["many-3", "many-4"], None)
     said = here.page.get("groups").said
     assert (len(said["groups"]), said["cut"]) == (2, "2 groups are listed; 3 more are not.")
 
@@ -170,6 +174,8 @@ def test_records_of_offsets_without_records_are_passed_over(here: Here, topic: s
     committed = [f"{number}" for number in range(30) if number % 3]
     said = here.page.get("topics", topic, "records", isolation="read_committed", limit=15).said
     assert [each["value"]["text"] for each in said["records"]] == committed[-15:]
+    older = here.page.get("topics", topic, "records", isolation="read_committed", before=said["previous"]).said
+    assert ([each["value"]["text"] for each in older["records"]], older["begin"]) == (committed[:-15], True)
     first = here.page.get("topics", topic, "records", from_="earliest", isolation="read_committed", limit=15).said
     then = here.page.get("topics", topic, "records", after=first["next"], isolation="read_committed").said
     assert [each["value"]["text"] for each in first["records"] + then["records"]] == committed

@@ -59,7 +59,7 @@ def chief(broker: LocalBroker) -> Page:
 def test_without_a_login_and_with_a_wrong_one_the_page_asks_for_one(broker: LocalBroker) -> None:
     for login in ("", "guest:wrong", "nobody:guest-secret"):
         page = Page(broker.http_url, login)
-        for path in ("/", "/api/cluster", "/api/topics/seen/records", "/api/rates"):
+        for path in ("/", "/api/user", "/api/cluster", "/api/topics/seen/records", "/api/rates"):
             answer = page.raw("GET", path)
             assert answer.status == 401, (login, path)
             assert answer.headers["www-authenticate"] == 'Basic realm="pylog"'
@@ -71,7 +71,7 @@ def test_without_a_login_and_with_a_wrong_one_the_page_asks_for_one(broker: Loca
 
 
 def test_a_user_sees_only_what_acls_show(guest: Page, chief: Page) -> None:
-    assert guest.get("cluster").said["user"] == "guest"
+    assert guest.get("cluster").said["user"] == guest.get("user").said["user"] == "guest"
     assert [each["name"] for each in guest.get("topics").said["topics"]] == ["read", "seen"]
     assert guest.get("groups").said["groups"] == []
     assert guest.get("topics", "hidden").status in (403, 404)

@@ -97,13 +97,32 @@ def test_a_topic_is_found_among_many_while_one_types(console: Console) -> None:
     expect(page.get_by_text("There is no record yet.")).to_be_visible()
 
 
-def test_all_of_many_topics_are_reached_by_scrolling(console: Console) -> None:
-    page = console.open("topics")
+def test_all_of_many_topics_are_reached_by_scrolling_and_each_is_asked_for_once(console: Console) -> None:
+    page, asked = console.page, list[str]()
+    page.on("request", lambda request: asked.append(request.url) if "/api/" in request.url else None)
+    console.open("topics")
     rows = console.table("Topics").locator("tbody tr")
     expect(rows).to_have_count(200)
+    assert console.column("Topics", "Topic")[:3] == ["_schemas", "invoices", "metrics-0000"]
     rows.last.scroll_into_view_if_needed()
     page.mouse.wheel(0, 4000)
     expect(rows).to_have_count(TOPICS)
+    assert len(set(console.column("Topics", "Topic"))) == TOPICS
+    assert [re.sub(".*/api/", "", url) for url in asked if "user" not in url] == [
+        "topics?limit=200",
+        "topics?skip=200&limit=200",
+    ]
+
+
+def test_topics_are_ordered_by_what_all_of_them_are(console: Console) -> None:
+    console.open("topics")
+    heads, first = console.table("Topics").locator("thead"), console.table("Topics").locator("tbody tr").first
+    heads.get_by_role("button", name="Partitions").click()
+    expect(first).to_contain_text("invoices")
+    assert console.column("Topics", "Partitions")[:4] == ["3", "3", "1", "1"]
+    for _ in range(2):
+        heads.get_by_role("button", name="Topic").click()
+    expect(first).to_contain_text("x-onerror.alert_1")
 
 
 def test_a_topics_partitions_are_read(console: Console) -> None:
@@ -164,6 +183,21 @@ def test_all_messages_are_reached_from_the_oldest_on(console: Console) -> None:
     page.get_by_role("button", name="Load more").click()
     expect(page.get_by_text(f"{ORDERS} records, to the end")).to_be_visible()
     assert console.column("Messages", "Key") == [f"order-{number}" for number in range(ORDERS)]
+
+
+def test_older_messages_are_reached_from_the_newest_and_from_an_offset(console: Console) -> None:
+    page = console.open("topics/orders")
+    expect(console.table("Messages").locator("tbody tr")).to_have_count(50)
+    page.get_by_role("button", name="Load older").click()
+    expect(page.get_by_text(f"{ORDERS} records, to the beginning")).to_be_visible()
+    assert console.column("Messages", "Key") == [f"order-{number}" for number in reversed(range(ORDERS))]
+    expect(page.get_by_role("button", name="Load older")).to_have_count(0)
+    console.open("topics/orders/messages?from=offset:28&partition=1")
+    expect(page.get_by_text("2 records, to the end")).to_be_visible()
+    page.get_by_role("button", name="Load older").click()
+    expect(page.get_by_text("30 records, to the end")).to_be_visible()
+    assert console.column("Messages", "Offset") == [str(offset) for offset in range(30)]
+    console.picture("messages-older")
 
 
 def test_a_value_is_shown_as_json_avro_text_and_bytes(console: Console) -> None:

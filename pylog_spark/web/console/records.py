@@ -1,13 +1,14 @@
 """Records of a topic, and the search among them.
 
 Without a search an answer has the next records of all partitions in the order of their times, as far as one request can know it. A search
-goes through one partition after the other. Each answer looks at so many records, bytes and seconds at most, and its token goes on from there.
+goes through one partition after the other. Each answer looks at so many records, bytes and seconds at most, and its token goes on from there;
+without a search another one goes back to the records before it.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from typing import Any, NamedTuple
 
@@ -40,30 +41,41 @@ class _Log(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """What was found, where to go on, how many offsets were looked at, and what was left out."""
+    """What was found, where to go on, how many offsets were looked at, and what was left out; where to go back from in partitions of which
+    nothing is shown, None where nobody can, as in a search."""
 
     rows: list[Row]
     positions: dict[int, int]
     searched: int
     cut: str | None
+    before: dict[int, int] | None = None
 
 
 def records(call: Call) -> dict[str, Any]:
     """The records that are asked for."""
     asked = wanted(call)
     log = _log(call, asked)
-    if asked.after is None and asked.start.kind == "latest":
-        found = _searched(call, asked, log, dict(log.starts), None) if asked.is_search else _newest(call, asked, log)
+    is_newest = asked.before is not None or (
+        asked.after is None and asked.start.kind == "latest" and not asked.is_search
+    )
+    if is_newest:
+        ends = log.ends if asked.before is None else _back_from(asked.before, log)
+        found = _last_before(call, asked, log, ends)
     else:
         positions, cut = _positions(call, asked, log)
         act = _searched if asked.is_search else _page
         found = act(call, asked, log, positions, cut)
-    kept = _bounded(asked, log, found)
+    kept = _bounded(found, is_newest=is_newest)
+    before = kept.before
+    if before is not None and is_newest:
+        before = before | _first(kept.rows)
     return {
         "records": [_shown(call, row) for row in kept.rows],
         "searched": kept.searched,
         "end": all(kept.positions[partition] >= end for partition, end in log.ends.items()),
         "next": token(kept.positions),
+        "begin": before is not None and all(before[partition] <= start for partition, start in log.starts.items()),
+        "previous": None if before is None else token(before),
         "cut": kept.cut or _headers_left_out(kept.rows),
     }
 
@@ -123,34 +135,55 @@ def _reading(
     return Reading(settings, asked.topic, log.topic_id, spans, limit=limit, key=key)
 
 
-def _newest(call: Call, asked: Wanted, log: _Log) -> _Found:
-    """The last records of all partitions together."""
+def _back_from(before: Mapping[int, int], log: _Log) -> dict[int, int]:
+    """The offsets before which records are; none of a partition that was not there when the token was given."""
+    return {each: min(max(before.get(each, start), start), log.ends[each]) for each, start in log.starts.items()}
+
+
+def _first(rows: list[Row]) -> dict[int, int]:
+    """By partition, the first of these offsets."""
+    return {row.partition: row.offset for row in sorted(rows, key=lambda row: -row.offset)}
+
+
+def _last_before(call: Call, asked: Wanted, log: _Log, ends: Mapping[int, int]) -> _Found:
+    """The last records before these offsets, of all partitions together."""
     until, rows, searched = time.monotonic() + SEARCH_S, list[Row](), 0
-    for partition, end in log.ends.items():
-        last: list[Row] = []
-        for reach in _REACHES:
-            span = Span(partition, max(end - asked.limit * reach, log.starts[partition]), end)
-            if span.start == span.end:
-                break
-            last = []
-            with closing(_reading(call, asked, log, [span])) as reading:
-                for batch in reading.batches():
-                    last = [*last, *batch][-asked.limit :]
-                    if time.monotonic() > until:
-                        break
-            searched += span.end - span.start
-            if len(last) == asked.limit or span.start == log.starts[partition]:
-                break
+    before = dict(ends)
+    for partition, end in ends.items():
+        last, begin = _last_of(call, asked, log, Span(partition, log.starts[partition], end), until)
+        searched += end - begin
+        if not last:
+            before[partition] = begin
         rows = _by_time([*rows, *last])[-asked.limit :]
         if time.monotonic() > until:
             cut = f"The newest records were looked for during {SEARCH_S:.0f} s, and not in all partitions: name one."
-            return _Found(rows, dict(log.ends), searched, cut)
-    return _Found(rows, dict(log.ends), searched, None)
+            return _Found(rows, dict(ends), searched, cut)
+    return _Found(rows, dict(ends), searched, None, before)
+
+
+def _last_of(call: Call, asked: Wanted, log: _Log, whole: Span, until: float) -> tuple[list[Row], int]:
+    """The last records of a partition's span, and from which offset on they were looked for."""
+    partition, first, end = whole
+    last, begin = list[Row](), end
+    for reach in _REACHES:
+        begin = max(end - asked.limit * reach, first)
+        if begin == end:
+            break
+        last = []
+        with closing(_reading(call, asked, log, [Span(partition, begin, end)])) as reading:
+            for batch in reading.batches():
+                last = [*last, *batch][-asked.limit :]
+                if time.monotonic() > until:
+                    return last, begin
+        if len(last) == asked.limit or begin == first:
+            break
+    return last, begin
 
 
 def _page(call: Call, asked: Wanted, log: _Log, positions: dict[int, int], cut: str | None) -> _Found:
     """The next records of all partitions together, in the order of their times."""
     until, searched = time.monotonic() + SEARCH_S, 0
+    begins = dict(positions)
     ahead: list[Row] = []
     reached: dict[int, int] = {}
     for partition, begin in positions.items():
@@ -173,7 +206,7 @@ def _page(call: Call, asked: Wanted, log: _Log, positions: dict[int, int], cut: 
     first_left: dict[int, int] = {}
     for row in taken[asked.limit :]:
         first_left.setdefault(row.partition, row.offset)
-    return _Found(taken[: asked.limit], {**positions, **reached, **first_left}, searched, cut)
+    return _Found(taken[: asked.limit], {**positions, **reached, **first_left}, searched, cut, begins)
 
 
 def _searched(call: Call, asked: Wanted, log: _Log, positions: dict[int, int], cut: str | None) -> _Found:
@@ -219,9 +252,8 @@ def _by_time(rows: list[Row]) -> list[Row]:
     return [row for *_, row in sorted(keyed, key=lambda each: each[:3])]
 
 
-def _bounded(asked: Wanted, log: _Log, found: _Found) -> _Found:
+def _bounded(found: _Found, *, is_newest: bool) -> _Found:
     """As many of the records as an answer carries, the first ones, or the newest ones."""
-    is_newest = asked.after is None and asked.start.kind == "latest" and not asked.is_search
     rows = found.rows[::-1] if is_newest else found.rows
     size, most = 0, 0
     for row in rows:

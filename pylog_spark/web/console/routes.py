@@ -41,6 +41,7 @@ def _rates(call: Call) -> dict[str, Any]:
 
 
 ROUTES = (
+    Route("GET", ("user",), topics.user),
     Route("GET", ("cluster",), topics.cluster),
     Route("GET", ("topics",), topics.topics),
     Route("POST", ("topics",), changes.create_topic),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pylog_spark
@@ -11,17 +11,24 @@ from pylog_spark.client.admin import EARLIEST, LATEST
 from pylog_spark.client.errors import LogError
 from pylog_spark.results.topics import PartitionDescription, TopicDescription
 from pylog_spark.web.console.call import Call, number
+from pylog_spark.web.console.refusals import bad_request
 
 #: Most topics that one answer names.
 TOPICS_MAX = 20_000
+_SKIP_MAX = 2**31 - 1
+
+
+def user(call: Call) -> dict[str, Any]:
+    """Who asks."""
+    return {"user": call.session.user}
 
 
 def cluster(call: Call) -> dict[str, Any]:
-    """The cluster and its brokers, each with how many of the user's partitions it leads and holds."""
-    described = call.session.admin.cluster()
+    """The cluster, its brokers, each with how many of the user's partitions it leads and holds, and whether these are well."""
+    described, seen = call.session.admin.cluster(), call.session.topics()
     leads: dict[int, int] = {}
     replicas: dict[int, int] = {}
-    for topic in call.session.topics():
+    for topic in seen:
         for partition in topic.partitions:
             leads[partition.leader] = leads.get(partition.leader, 0) + 1
             for broker in partition.replicas:
@@ -31,6 +38,10 @@ def cluster(call: Call) -> dict[str, Any]:
         "controller": described.controller_id,
         "user": call.session.user,
         "version": pylog_spark.__version__,
+        "topics": len(seen),
+        "partitions": sum(len(each.partitions) for each in seen),
+        "under_replicated": sum(_under_replicated(each) for each in seen),
+        "offline": sum(_offline(each) for each in seen),
         "brokers": [
             {
                 "id": each.node_id,
@@ -46,20 +57,19 @@ def cluster(call: Call) -> dict[str, Any]:
 
 
 def topics(call: Call) -> dict[str, Any]:
-    """The topics that have a text in their names."""
-    wanted, internal = call.query.get("search", "").lower(), call.has("internal")
-    found = [
-        each
-        for each in call.session.topics()
-        if not each.error and wanted in each.name.lower() and (internal or not each.is_internal)
-    ]
-    found.sort(key=lambda each: each.name)
-    cut = len(found) - TOPICS_MAX
+    """A page of the topics that have a text in their names, in the order that is asked for."""
+    wanted, has_limit = call.query.get("search", "").lower(), bool(call.query.get("limit"))
+    skip, limit = call.whole("skip", 0, 0, _SKIP_MAX) or 0, call.whole("limit", TOPICS_MAX, 1, TOPICS_MAX)
+    visible = [each for each in call.session.topics() if call.has("internal") or not each.is_internal]
+    found = _ordered(call, [each for each in visible if wanted in each.name.lower()])
+    given = found[skip:][:limit]
+    left = len(found) - skip - len(given)
     return {
-        "topics": [_line(each) for each in found[:TOPICS_MAX]],
+        "topics": [_line(each) for each in given],
         "total": len(found),
-        "cut": f"{TOPICS_MAX} topics are listed, {cut} more have such names: search for more of the name."
-        if cut > 0
+        "all": len(visible),
+        "cut": f"{TOPICS_MAX} topics are listed, {left} more have such names: search for more of the name."
+        if left > 0 and not has_limit
         else None,
     }
 
@@ -79,15 +89,47 @@ def topic(call: Call) -> dict[str, Any]:
     }
 
 
+def _ordered(call: Call, found: list[TopicDescription]) -> list[TopicDescription]:
+    """The session's order is by name; what is equal otherwise keeps it."""
+    name, down = call.query.get("sort") or "name", call.has("descending")
+    if name not in _ORDERS:
+        raise bad_request(f"sort is {', '.join(_ORDERS)}.")
+    of = _ORDERS[name]
+    if of is None:
+        return found[::-1] if down else found
+    return sorted(found, key=of, reverse=down)
+
+
 def _line(topic: TopicDescription) -> dict[str, Any]:
     return {
         "name": topic.name,
         "partitions": len(topic.partitions),
-        "replication": max((len(each.replicas) for each in topic.partitions), default=0),
+        "replication": _replication(topic),
         "internal": topic.is_internal,
-        "under_replicated": sum(len(each.isr) < len(each.replicas) for each in topic.partitions),
-        "offline": sum(each.leader < 0 for each in topic.partitions),
+        "under_replicated": _under_replicated(topic),
+        "offline": _offline(topic),
     }
+
+
+def _replication(topic: TopicDescription) -> int:
+    return max((len(each.replicas) for each in topic.partitions), default=0)
+
+
+def _under_replicated(topic: TopicDescription) -> int:
+    return sum(len(each.isr) < len(each.replicas) for each in topic.partitions)
+
+
+def _offline(topic: TopicDescription) -> int:
+    return sum(each.leader < 0 for each in topic.partitions)
+
+
+#: By what topics can be ordered, besides their names.
+_ORDERS: dict[str, Callable[[TopicDescription], tuple[int, ...]] | None] = {
+    "name": None,
+    "partitions": lambda topic: (len(topic.partitions),),
+    "replication": lambda topic: (_replication(topic),),
+    "state": lambda topic: (_offline(topic), _under_replicated(topic)),
+}
 
 
 def _partitions(call: Call, topic: TopicDescription) -> list[dict[str, Any]]:

@@ -41,6 +41,8 @@ class Wanted:
         Where to begin, unless `after` says it.
     after : mapping of int to int or None
         By partition, the offsets from which to go on.
+    before : mapping of int to int or None
+        By partition, the offsets before which to go back. Not together with `after`, nor in a search.
     key, contains : bytes or None
         Only records with this key; only those that have this somewhere in key or value.
     limit : int
@@ -53,6 +55,7 @@ class Wanted:
     partition: int | None
     start: Start
     after: Mapping[int, int] | None
+    before: Mapping[int, int] | None
     key: bytes | None
     contains: bytes | None
     limit: int
@@ -70,16 +73,20 @@ def wanted(call: Call) -> Wanted:
     isolation = query.get("isolation") or _ISOLATION[0]
     if isolation not in _ISOLATION:
         raise bad_request(f"isolation is {' or '.join(_ISOLATION)}.")
-    return Wanted(
+    found = Wanted(
         topic,
         call.whole("partition", None, 0, _PARTITION_MAX),
         _start(query.get("from") or "latest"),
-        _positions(query["after"]) if query.get("after") else None,
+        _positions(query["after"], "after", "next") if query.get("after") else None,
+        _positions(query["before"], "before", "previous") if query.get("before") else None,
         query["key"].encode() if "key" in query else None,
         query["contains"].encode() if query.get("contains") else None,
         call.whole("limit", LIMIT, 1, LIMIT_MAX) or LIMIT,
         isolation,
     )
+    if found.before is not None and (found.after is not None or found.is_search):
+        raise bad_request("before goes back in all records: give it without after, key and contains.")
+    return found
 
 
 def token(positions: Mapping[int, int]) -> str:
@@ -87,9 +94,9 @@ def token(positions: Mapping[int, int]) -> str:
     return ".".join(f"{partition}-{offset}" for partition, offset in sorted(positions.items()))
 
 
-def _positions(text: str) -> dict[int, int]:
+def _positions(text: str, name: str, given_as: str) -> dict[int, int]:
     if not _TOKEN.fullmatch(text):
-        raise bad_request("after is the word that an answer gave as next.")
+        raise bad_request(f"{name} is the word that an answer gave as {given_as}.")
     pairs = (pair.split("-") for pair in text.split("."))
     return {int(partition): min(int(offset), _OFFSET_MAX) for partition, offset in pairs}
 

@@ -8,6 +8,7 @@ export const FOLLOW_S = 5;
 
 /**
  * Do something now and again after each pause, while the page is seen and until the signal; what it throws is shown in `place`.
+ * Without a pause it is done once.
  * @returns {function} does it at once, besides.
  */
 export function follow(does, place, signal, everyS = FOLLOW_S) {
@@ -28,7 +29,7 @@ export function follow(does, place, signal, everyS = FOLLOW_S) {
   function seen() {
     if (!document.hidden) once();
   }
-  document.addEventListener("visibilitychange", seen, { signal });
+  if (everyS) document.addEventListener("visibilitychange", seen, { signal });
   signal.addEventListener("abort", () => clearTimeout(timer));
   once();
   return once;

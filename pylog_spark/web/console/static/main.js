@@ -63,7 +63,7 @@ function mark(kind) {
 
 async function user() {
   try {
-    const found = await get(["cluster"]);
+    const found = await get(["user"]);
     document.getElementById("user").textContent = found.user ?? "";
   } catch {
     // The view says what is wrong.

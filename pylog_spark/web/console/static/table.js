@@ -12,8 +12,10 @@ export const PIECE_ROWS = 200;
  *   label: its name for screen readers; unit: what a row is ("topic"); key(row): what tells rows apart;
  *   columns: [{name, cell(row), sort(row), num, wide, silent, title}]: num: right-aligned; wide: left out on narrow screens;
  *   silent: its name is for screen readers;
- *   nothing(): what is shown without rows; mark(row): a class for a row, or null.
- * @returns {{node: Element, show: function(Array): void}} redrawn only when rows differ.
+ *   nothing(): what is shown without rows; mark(row): a class for a row, or null;
+ *   asks: of a list that the broker orders and gives by pages: {order(column's name, down), more()}, each followed by a `show`.
+ * @returns {{node: Element, show: function(Array, boolean, number): void}} redrawn only when rows differ; the number is how many there
+ *   are, with those that were not asked for yet.
  */
 export function table(given) {
   const body = el("tbody");
@@ -23,7 +25,7 @@ export function table(given) {
   const foot = el("div", { class: "foot" });
   const place = el("div", { class: "nothing" });
   const node = el("div", { class: "table" }, scroller, foot, place);
-  const state = { rows: [], seen: null, drawn: PIECE_ROWS, by: given.by ?? null, down: given.down ?? false };
+  const state = { rows: [], all: 0, seen: null, drawn: PIECE_ROWS, by: given.by ?? null, down: given.down ?? false };
 
   function head(column) {
     const name = column.sort
@@ -36,22 +38,33 @@ export function table(given) {
     const again = state.by === column.name;
     state.down = again ? !state.down : Boolean(column.num);
     state.by = column.name;
-    draw();
+    mark();
+    if (given.asks) given.asks.order(state.by, state.down);
+    else draw();
   }
 
-  function draw() {
-    const column = given.columns.find((each) => each.name === state.by);
-    const rows = column ? sorted(state.rows, column.sort, state.down) : state.rows;
+  function mark() {
     given.columns.forEach((each, place) => {
       const direction = state.down ? "descending" : "ascending";
       if (each.sort) heads[place].setAttribute("aria-sort", each.name === state.by ? direction : "none");
     });
+  }
+
+  function draw() {
+    const column = given.columns.find((each) => each.name === state.by);
+    const rows = column && !given.asks ? sorted(state.rows, column.sort, state.down) : state.rows;
+    mark();
     const focused = body.contains(document.activeElement) ? document.activeElement.closest("tr")?.dataset.key : null;
     body.replaceChildren(...rows.slice(0, state.drawn).map(line));
     if (focused !== null && focused !== undefined) again(focused);
     scroller.hidden = rows.length === 0;
     place.replaceChildren(...(rows.length === 0 ? [given.nothing()] : []));
-    foot.replaceChildren(...(rows.length > state.drawn ? [more(rows.length)] : []));
+    end();
+  }
+
+  function end() {
+    const all = Math.max(state.rows.length, state.all);
+    foot.replaceChildren(...(all > state.drawn ? [more(all)] : []));
   }
 
   function again(key) {
@@ -69,8 +82,12 @@ export function table(given) {
   }
 
   function grow() {
-    state.drawn += PIECE_ROWS;
-    draw();
+    if (state.drawn < state.rows.length) {
+      state.drawn += PIECE_ROWS;
+      draw();
+    } else {
+      given.asks.more();
+    }
   }
 
   function line(row) {
@@ -80,12 +97,16 @@ export function table(given) {
 
   return {
     node,
-    show(rows, fromTop = false) {
-      const text = JSON.stringify(rows);
-      if (text === state.seen) return;
+    show(rows, fromTop = false, all = rows.length) {
+      const text = JSON.stringify([rows, all]);
+      if (text === state.seen) {
+        end(); // What was asked for more may have been given up for this.
+        return;
+      }
       state.seen = text;
-      state.rows = rows;
+      Object.assign(state, { rows, all });
       if (fromTop) state.drawn = PIECE_ROWS;
+      if (given.asks) state.drawn = rows.length;
       draw();
     },
   };

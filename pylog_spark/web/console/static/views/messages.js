@@ -14,9 +14,10 @@ const LIMIT = 50;
 export async function messages(place, topic, partitions, query, signal) {
   const trouble = troubles();
   const said = el("p", { class: "dim", role: "status" });
+  const older = el("div", { class: "foot" });
   const more = el("div", { class: "foot" });
   const detail = el("aside", { class: "detail", "aria-label": "Record", hidden: true });
-  const state = { rows: [], searched: 0, open: null, run: new AbortController() };
+  const state = { rows: [], searched: 0, begin: null, end: null, open: null, run: new AbortController() };
   const form = searchForm(partitions, query, start);
   const list = table({
     label: "Messages", unit: "record", key: name,
@@ -31,7 +32,7 @@ export async function messages(place, topic, partitions, query, signal) {
       { name: "Size", cell: (row) => size(row.size), num: true, wide: true },
     ],
   });
-  place.append(form.node, trouble, said, el("div", { class: "split" }, el("div", { class: "list" }, list.node, more), detail));
+  place.append(form.node, trouble, said, el("div", { class: "split" }, el("div", { class: "list" }, older, list.node, more), detail));
 
   list.node.addEventListener("click", (event) => {
     const row = event.target.closest("tbody tr");
@@ -87,31 +88,54 @@ export async function messages(place, topic, partitions, query, signal) {
     follow(() => page(asked, null, state.run.signal), trouble, state.run.signal, form.follows() ? FOLLOW_S : 0);
   }
 
-  async function page(asked, after, signal) {
+  /** The records of a search, or with `goes` those `after` or `before` others. */
+  async function page(asked, goes, signal) {
     place.setAttribute("aria-busy", "true");
     try {
-      const answer = await get(["topics", topic, "records"], { ...asked, limit: LIMIT, after }, signal);
+      const answer = await get(["topics", topic, "records"], { ...asked, limit: LIMIT, ...goes }, signal);
       // The newest come first where nothing else is asked for; else they are in the log's order, so that more can follow.
-      const records = asked.from === "latest" && !asked.key && !asked.contains ? answer.records.reverse() : answer.records;
-      state.rows = after ? [...state.rows, ...records] : records;
-      state.searched = (after ? state.searched : 0) + Number(answer.searched ?? 0);
-      list.show(state.rows, !after);
-      tell(asked, answer);
+      const down = isNewestFirst(asked);
+      const records = down ? answer.records.reverse() : answer.records;
+      const isAbove = goes?.before && !down;
+      state.rows = isAbove ? [...records, ...state.rows] : goes ? [...state.rows, ...records] : records;
+      state.searched = (goes ? state.searched : 0) + Number(answer.searched ?? 0);
+      if (!goes?.before) state.end = answer.end ? null : answer.next;
+      if (!goes?.after) state.begin = answer.begin ? null : answer.previous;
+      list.show(state.rows, !goes);
+      tell(asked, answer, goes);
       if (state.open !== null && !handle(state.open)) close();
     } finally {
       place.removeAttribute("aria-busy");
     }
   }
 
-  function tell(asked, answer) {
+  function tell(asked, answer, goes) {
     const found = counted(state.rows.length, "record");
     const filtered = asked.key || asked.contains;
-    said.replaceChildren(filtered ? `${found} found, ${grouped(state.searched)} searched` : found, answer.end && asked.from !== "latest" ? ", to the end" : "", answer.cut ? `. ${answer.cut}` : "");
-    const on = () => follow(() => page(asked, answer.next, state.run.signal), trouble, state.run.signal, 0);
-    more.replaceChildren(...(answer.next && !answer.end ? [button(filtered ? "Search on" : "Load more", on, { class: "quiet" })] : []));
+    const reached = isNewestFirst(asked) ? goes?.before && !state.begin && ", to the beginning" : !state.end && asked.from !== "latest" && ", to the end";
+    said.replaceChildren(filtered ? `${found} found, ${grouped(state.searched)} searched` : found, reached || "", answer.cut ? `. ${answer.cut}` : "");
+    const on = (goes) => () => follow(() => page(asked, goes, state.run.signal), trouble, state.run.signal, 0);
+    const back = state.begin && !filtered ? [button("Load older", leaving(on({ before: state.begin })), { class: "quiet" })] : [];
+    const forth = state.end && !isNewestFirst(asked) ? [button(filtered ? "Search on" : "Load more", on({ after: state.end }), { class: "quiet" })] : [];
+    older.replaceChildren(...(isNewestFirst(asked) ? [] : back));
+    more.replaceChildren(...(isNewestFirst(asked) ? back : forth));
+  }
+
+  /** Who goes back no longer follows: the newest would take the place of what was come to. */
+  function leaving(does) {
+    return () => {
+      form.unfollow();
+      state.run.abort();
+      state.run = new AbortController();
+      does();
+    };
   }
 
   start();
+}
+
+function isNewestFirst(asked) {
+  return asked.from === "latest" && !asked.key && !asked.contains;
 }
 
 /** What tells records of a topic apart. */

@@ -3,12 +3,10 @@
 import { el, at, empty, badge } from "../dom.js";
 import { get } from "../api.js";
 import { follow, troubles } from "../live.js";
-import { number, counted, grouped, sizeText } from "../format.js";
+import { number, grouped, sizeText } from "../format.js";
 import { table } from "../table.js";
 import { plot } from "../plot.js";
 
-/** Seconds between two looks at all topics, which cost more than the rest. */
-const TOPICS_S = 30;
 const perSecond = (value) => `${value < 100 && value !== Math.round(value) ? value.toFixed(1) : grouped(value)} /s`;
 const PLOTS = [
   ["Records in", perSecond],
@@ -46,11 +44,11 @@ export async function overview(place, route, signal) {
       ["Brokers", number(cluster.brokers.length)],
       ["Version", cluster.version],
     ]));
+    health.replaceChildren(...pairs(healthOf(cluster)));
     brokers.show(cluster.brokers.map((each) => ({ ...each, is_controller: each.id === cluster.controller })));
     shown.replaceChildren(...(rates.refused ? [el("p", { class: "dim" }, rates.refused)] : plots.map((each) => each.node)));
     plots.forEach((each, column) => each.show(rates.points.map((point) => [point[0], point[column + 1]])));
   }, trouble, signal);
-  follow(async () => health.replaceChildren(...pairs(healthOf(await get(["topics"], { internal: 1 }, signal)))), troubles(), signal, TOPICS_S);
 }
 
 /** The rates, which not everybody may see. */
@@ -63,13 +61,11 @@ async function ratesOrWhyNot(signal) {
   }
 }
 
-function healthOf(answer) {
-  const sum = (of) => answer.topics.reduce((all, each) => all + Number(of(each)), 0);
-  const under = sum((each) => each.under_replicated);
-  const offline = sum((each) => each.offline);
+function healthOf(cluster) {
+  const { under_replicated: under, offline } = cluster;
   return [
-    ["Topics", el("a", { href: at("topics") }, number(answer.total))],
-    ["Partitions", [number(sum((each) => each.partitions)), answer.cut ? el("span", { class: "dim" }, ` of ${counted(answer.topics.length, "topic")}`) : null]],
+    ["Topics", el("a", { href: at("topics") }, number(cluster.topics))],
+    ["Partitions", number(cluster.partitions)],
     ["Under-replicated", under ? badge(String(under), "warn") : badge("none", "good")],
     ["Offline", offline ? badge(String(offline), "bad") : badge("none", "good")],
   ];

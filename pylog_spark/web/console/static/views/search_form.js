@@ -8,7 +8,7 @@ const FROM = { latest: "Newest", earliest: "Oldest", offset: "Offset", time: "Ti
 /**
  * The form.
  * @returns {object} node; asked(): the query for the API, or a sentence thrown; text(): the same for the location; isPlain(): whether
- *   nothing is searched for; follows(): whether it is asked again and again.
+ *   nothing is searched for; follows(): whether it is asked again and again, and unfollow() that it no longer is.
  */
 export function searchForm(partitions, query, search) {
   const [kind, ...place] = (query.get("from") ?? "latest").split(":");
@@ -95,6 +95,7 @@ export function searchForm(partitions, query, search) {
     },
     isPlain: () => from.value !== "offset" && from.value !== "time" && !key.value && !contains.value,
     follows: () => follows.checked,
+    unfollow: () => (follows.checked = false),
   };
 }
 
