@@ -100,15 +100,18 @@ class Bench:
         warm_up: int = 1,
         rounds_max: int | None = None,
         fills_memory: bool = False,
+        turns_around: bool = False,
     ) -> dict[str, list[_T]]:
         """Call the sides' measures in turn, `rounds` times (at most `rounds_max`) after `warm_up` uncounted rounds. When they fill
-        memory with what they write, the machine gets it from its host before each round (see `memory`)."""
+        memory with what they write, the machine gets it from its host before each round (see `memory`). Where the sides are nearly
+        the same, each round has the other order (`turns_around`): what a side leaves to the next one is no part of their ratio."""
         runs: dict[str, list[_T]] = {side: [] for side in measures}
         rounds = self.rounds if rounds_max is None else min(self.rounds, rounds_max)
         for round_number in range(-warm_up, rounds):
             if fills_memory:
                 touch_free_memory()
-            for side, measure in measures.items():
+            order = list(measures.items())
+            for side, measure in reversed(order) if turns_around and round_number % 2 else order:
                 result = measure()
                 if round_number >= 0:
                     runs[side].append(result)

@@ -20,20 +20,20 @@ _ROUNDS_MAX = 3
 #: The JVM with the commands that it runs and waits for, Spark's Python driver with all Python workers, and the broker.
 PARTS = ("jvm", "python", "broker")
 
-_Parts = dict[str, float]
-_measured: dict[tuple[object, ...], dict[str, list[_Parts]]] = {}
+Parts = dict[str, float]
+_measured: dict[tuple[object, ...], dict[str, list[Parts]]] = {}
 
 
 def read(bench: Bench, records: int, value_bytes: int, part: str) -> Runs:
     """Of a batch read of all columns."""
     records = bench.records(records)
 
-    def once(side: str) -> _Parts:
+    def once(side: str) -> Parts:
         job: dict[str, object] = {"do": "read", "columns": "all", "rows": records, "bytes": value_bytes}
         if side != "ceiling":
             job |= {"bootstrap": bench.broker(side).bootstrap_servers}
             job |= {"topic": bench.loaded_topic(side, records, value_bytes)}
-        return _cost(bench, side, job, records)
+        return cost(bench, side, job, records)
 
     return _once(bench, ("read", records, value_bytes), part, once)
 
@@ -42,8 +42,8 @@ def read_typed(bench: Bench, records: int, columns: int, form: str, part: str) -
     """Of a batch read of `columns` of the 20 fields of values of a format."""
     records = bench.records(records)
 
-    def once(side: str) -> _Parts:
-        return _cost(bench, side, typed.job(bench, side, records, columns, form), records)
+    def once(side: str) -> Parts:
+        return cost(bench, side, typed.job(bench, side, records, columns, form), records)
 
     return _once(bench, ("typed", form, records, columns), part, once, bench.sides)
 
@@ -52,13 +52,13 @@ def write(bench: Bench, records: int, value_bytes: int, part: str) -> Runs:
     """Of a batch write."""
     records = bench.records(records)
 
-    def once(side: str) -> _Parts:
+    def once(side: str) -> Parts:
         job: dict[str, object] = {"do": "write", "rows": records, "bytes": value_bytes}
         if side == "ceiling":
-            return _cost(bench, side, job, records)
+            return cost(bench, side, job, records)
         servers, topic = bench.broker(side).bootstrap_servers, bench.new_topic(side)
         try:
-            return _cost(bench, side, {**job, "bootstrap": servers, "topic": topic}, records)
+            return cost(bench, side, {**job, "bootstrap": servers, "topic": topic}, records)
         finally:
             delete_topic(servers, topic)
 
@@ -68,9 +68,9 @@ def write(bench: Bench, records: int, value_bytes: int, part: str) -> Runs:
 def stream(bench: Bench, part: str) -> Runs:
     """Of a query that reads micro-batches of a million rows of 100 B, its start and end included."""
 
-    def once(side: str) -> _Parts:
+    def once(side: str) -> Parts:
         job, records = large_query(bench, side)
-        return _cost(bench, side, job, records)
+        return cost(bench, side, job, records)
 
     return _once(bench, ("stream",), part, once)
 
@@ -79,7 +79,7 @@ def _once(
     bench: Bench,
     key: tuple[object, ...],
     part: str,
-    once: Callable[[str], _Parts],
+    once: Callable[[str], Parts],
     sides: tuple[str, ...] | None = None,
 ) -> Runs:
     """`part` of the figures of `key`, or their sum, measured at the first call for all parts; of `sides`, or of all."""
@@ -92,7 +92,7 @@ def _once(
     }
 
 
-def _cost(bench: Bench, side: str, job: Mapping[str, object], records: int) -> _Parts:
+def cost(bench: Bench, side: str, job: Mapping[str, object], records: int) -> Parts:
     """CPU seconds of each part for a million of the job's `records`."""
     before = _used(bench, side)
     bench.spark(side).figures(**job)
@@ -100,7 +100,7 @@ def _cost(bench: Bench, side: str, job: Mapping[str, object], records: int) -> _
     return {part: (after[part] - before[part]) * _MILLION / records for part in PARTS}
 
 
-def _used(bench: Bench, side: str) -> _Parts:
+def _used(bench: Bench, side: str) -> Parts:
     session = bench.spark(side).pid
     used = {"jvm": 0.0, "python": 0.0, "broker": 0.0 if side == "ceiling" else cpu_seconds(bench.broker(side).pid)}
     # Children first: one that ends meanwhile is counted with its parent.

@@ -181,6 +181,8 @@ _PLANNING_ROWS = (
 _AUDIT_ROWS = (
     Row("audit-write", "Spark batch write 100 B, counted for an audit", "M rows/s", True, ratio_at_least(0.99, audit.UNCOUNTED),
         partial(audit.spark_write, records=3_000_000, value_bytes=100)),
+    Row("audit-cpu", "  CPU of Spark and broker for it", "CPU s/M", False, ratio_at_most(1.01, audit.UNCOUNTED),
+        partial(audit.spark_write_cpu, records=3_000_000, value_bytes=100)),
     Row("audit-produce", "pylog produce, lines of 100 B, counted for an audit", "M records/s", True,
         ratio_at_least(0.99, audit.UNCOUNTED), partial(audit.command_line, records=2_000_000, value_bytes=100)),
 )  # fmt: skip
