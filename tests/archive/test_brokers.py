@@ -112,7 +112,7 @@ def test_a_new_topic_has_a_beginning_and_an_end_at_once(broker: LocalBroker, adm
     consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "any"})
     for number in range(20):
         admin.create_topic(f"new-{number}", 1, config=SHORT)
-        assert consumer.get_watermark_offsets(TopicPartition(f"new-{number}", 0), timeout=10) == (0, 0)
+        assert consumer.get_watermark_offsets(TopicPartition(f"new-{number}", 0), timeout=60) == (0, 0)
     consumer.close()
 
 

@@ -108,8 +108,8 @@ def test_a_user_writes_reads_and_sees_what_acls_allow_and_nothing_else(broker):
     assert produced(broker, "bob", "mine") == KafkaError.TOPIC_AUTHORIZATION_FAILED
     assert consumed(broker, "alice", "mine", "my-group") == b"x"
     assert consumed(broker, "alice", "mine", "other-group") == KafkaError.GROUP_AUTHORIZATION_FAILED
-    assert set(AdminClient(as_user(broker, "alice")).list_topics(timeout=20).topics) == {"mine"}
-    assert AdminClient(as_user(broker, "bob")).list_topics(timeout=20).topics == {}
+    assert set(AdminClient(as_user(broker, "alice")).list_topics(timeout=60).topics) == {"mine"}
+    assert AdminClient(as_user(broker, "bob")).list_topics(timeout=60).topics == {}
 
 
 def test_a_denial_wins_and_a_change_holds_within_a_second(broker):

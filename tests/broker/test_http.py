@@ -34,7 +34,7 @@ def asked(url: str, login: str = "", method: str = "GET") -> tuple[int, str]:
     """The status of the answer, and its text."""
     basic = {"Authorization": "Basic " + base64.b64encode(login.encode()).decode()} if login else {}
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, headers=basic, method=method), timeout=20) as answer:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=basic, method=method), timeout=60) as answer:
             return answer.status, answer.read().decode()
     except HTTPError as error:
         return error.code, error.read().decode()

@@ -39,7 +39,7 @@ def read(broker, topic, partition=0):
     consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "g", "enable.auto.commit": False})
     try:
         consumer.assign([TopicPartition(topic, partition, 0)])
-        _, high = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=20)
+        _, high = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=60)
         values = []
 
         def all_read():
@@ -60,10 +60,10 @@ def test_topics_records_and_settings_are_there_after_a_restart(new_broker, admin
     created(admin_of(broker), "t", 3, **{"retention.ms": "1234567"})
     values = [b"value %d" % i for i in range(100)]
     written(broker, "t", values)
-    before = admin_of(broker).list_topics(timeout=20).topics["t"]
+    before = admin_of(broker).list_topics(timeout=60).topics["t"]
     getattr(broker, stop)()
     broker.start()
-    after = admin_of(broker).list_topics(timeout=20).topics["t"]
+    after = admin_of(broker).list_topics(timeout=60).topics["t"]
     assert sorted(after.partitions) == sorted(before.partitions) == [0, 1, 2]
     assert sorted(value for partition in range(3) for value in read(broker, "t", partition)) == sorted(values)
 
@@ -274,7 +274,7 @@ def test_a_directory_that_belongs_to_no_topic_is_named_and_kept(broker):
 def test_a_broker_in_this_process_is_a_context_manager(tmp_path, admin_of):
     with pylog_spark.start_broker(tmp_path, num_partitions=4) as running:
         created(admin_of(running), "t", -1)
-        assert len(admin_of(running).list_topics(timeout=20).topics["t"].partitions) == 4
+        assert len(admin_of(running).list_topics(timeout=60).topics["t"].partitions) == 4
         assert "running" in repr(running)
     assert "closed" in repr(running)
     running.close()

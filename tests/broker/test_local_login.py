@@ -30,7 +30,7 @@ def test_its_settings_let_clients_in_and_others_stay_out(tmp_path, tls, mechanis
         assert broker.client_settings["security.protocol"] == protocol
         with Admin(broker.bootstrap_servers, broker.security_settings) as admin:
             admin.create_topic("t", 1)
-        assert "t" in AdminClient(of_librdkafka(broker)).list_topics(timeout=20).topics
+        assert "t" in AdminClient(of_librdkafka(broker)).list_topics(timeout=60).topics
         wrong = {**broker.security_settings, "sasl.jaas.config": broker.login.jaas.replace(broker.login.password, "no")}
         with pytest.raises(Exception, match='as user "admin"'), Admin(broker.bootstrap_servers, wrong) as stranger:
             stranger.cluster()

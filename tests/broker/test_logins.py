@@ -92,7 +92,7 @@ def librdkafka(broker, mechanism, listener="SECURED", user=USER, password=PASSWO
 
 def topics_of(settings):
     """The names of all topics, as an AdminClient sees them."""
-    return set(AdminClient(settings).list_topics(timeout=20).topics)
+    return set(AdminClient(settings).list_topics(timeout=60).topics)
 
 
 def failure_of(settings):

@@ -56,7 +56,7 @@ def tls(broker, address=None, dialled=None, **options):
     for name, value in options.items():
         setattr(context, name, value)
     host, _, port = (address or broker.bootstrap_servers).rpartition(":")
-    plain = socket.create_connection((host, int(port)), timeout=20)
+    plain = socket.create_connection((host, int(port)), timeout=60)
     with context.wrap_socket(plain, server_hostname=dialled or host) as wrapped:
         connection = Connection.__new__(Connection)
         connection.socket, connection.sent = wrapped, 0
@@ -182,7 +182,7 @@ def test_a_client_without_tls_at_a_listener_with_it_is_closed_and_the_log_says_w
 def test_a_client_with_tls_at_a_listener_without_it_is_closed_and_the_log_says_what_to_do(new_broker):
     broker = new_broker()
     context = ssl.create_default_context()
-    with socket.create_connection((broker.host, broker.port), timeout=20) as raw, pytest.raises(OSError):
+    with socket.create_connection((broker.host, broker.port), timeout=60) as raw, pytest.raises(OSError):
         context.wrap_socket(raw, server_hostname="localhost")
     until(lambda: "it speaks TLS, and this listener does not" in broker.logs(), "the log says so")
 
@@ -211,7 +211,7 @@ def test_a_client_that_does_not_trust_the_broker_does_not_go_on(secure, tmp_path
 
 def test_clients_must_show_a_certificate_that_is_trusted_where_that_is_required(new_broker, tmp_path):
     broker = new_broker(tls=True, ssl_client_auth="required")
-    assert AdminClient(librdkafka(broker, **with_certificate(broker))).list_topics(timeout=20).brokers
+    assert AdminClient(librdkafka(broker, **with_certificate(broker))).list_topics(timeout=60).brokers
     strangers = Certificates(tmp_path / "other").made()
     refused(broker, "it showed no certificate")
     shown = {"ssl.certificate.location": strangers.store("client"), "ssl.key.location": strangers.store("client")}
@@ -240,7 +240,7 @@ def test_a_certificate_of_a_stranger_is_refused_with_its_own_line(new_broker, tm
     context.load_cert_chain(strangers.store("client"))
     with (
         contextlib.suppress(OSError),
-        socket.create_connection((broker.host, broker.port), timeout=20) as raw,
+        socket.create_connection((broker.host, broker.port), timeout=60) as raw,
         context.wrap_socket(raw, server_hostname="localhost") as wrapped,
     ):
         wrapped.recv(1)

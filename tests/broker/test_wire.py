@@ -130,6 +130,6 @@ def test_a_thousand_partitions_are_created_and_come_back_after_a_stop_and_a_kill
     for stop in (broker.terminate, broker.kill):
         stop()
         broker.start()
-        assert len(admin_of(broker).list_topics(timeout=20).topics["many"].partitions) == 1000
+        assert len(admin_of(broker).list_topics(timeout=60).topics["many"].partitions) == 1000
         # Measured about 0.3 s on two idle cores; the bound leaves room for a busy machine.
         assert broker.start_seconds < 15

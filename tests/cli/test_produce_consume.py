@@ -73,21 +73,21 @@ def test_reading_begins_where_the_options_say_and_stops_after_so_many(pylog, top
 def test_records_of_open_and_aborted_transactions_are_shown_only_on_request(pylog, topic, broker):
     def begin(name, *values):
         producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "transactional.id": f"{topic}-{name}"})
-        producer.init_transactions(20)
+        producer.init_transactions(60)
         producer.begin_transaction()
         for value in values:
             producer.produce(topic, value)
         assert producer.flush(60) == 0
         return producer
 
-    begin("a", "committed").commit_transaction(20)
-    begin("b", "aborted").abort_transaction(20)
-    begin("c", "committed too").commit_transaction(20)
+    begin("a", "committed").commit_transaction(60)
+    begin("b", "aborted").abort_transaction(60)
+    begin("c", "committed too").commit_transaction(60)
     still_open = begin("d", "open")
     assert pylog("consume", topic, "-e").stdout == "committed\ncommitted too\n"
     every = pylog("consume", topic, "-e", "--isolation", "read_uncommitted", "--json").stdout.splitlines()
     assert [json.loads(line)["value"] for line in every] == ["committed", "aborted", "committed too", "open"]
-    still_open.abort_transaction(20)
+    still_open.abort_transaction(60)
 
 
 @pytest.mark.parametrize(

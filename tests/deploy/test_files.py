@@ -221,10 +221,10 @@ def test_each_command_starts_a_broker_that_is_healthy_and_tells_its_clients_the_
             line = output.readline()
             assert line.startswith("pylog broker ready on "), f"{name}: {line}{child.logs()}"
             address = re.findall(r"127\.0\.0\.1:\d+", line)[0]
-            (broker,) = AdminClient({"bootstrap.servers": address}).list_topics(timeout=20).brokers.values()
+            (broker,) = AdminClient({"bootstrap.servers": address}).list_topics(timeout=60).brokers.values()
             assert f"{broker.host}:{broker.port}" == (advertised or address), name
             (page,) = re.findall(r"http://127\.0\.0\.1:\d+", line)
             for probe in ("healthz", "readyz"):
-                with urllib.request.urlopen(f"{page}/{probe}", timeout=20) as answer:
+                with urllib.request.urlopen(f"{page}/{probe}", timeout=60) as answer:
                     assert answer.read() == b"ok\n", name
         assert [child.stop(signal.SIGTERM) for _, _, child in started] == [0] * len(started)

@@ -119,12 +119,12 @@ def test_that_nobody_else_writes_to_a_copy_until_it_is_promoted(
     )  # fmt: skip
     assert said.returncode == 1
     assert f"pylog mirror promote {name}" in said.stderr
-    producer = Producer({"bootstrap.servers": servers, "transactional.id": name, "transaction.timeout.ms": 10_000})
-    producer.init_transactions(10)
+    producer = Producer({"bootstrap.servers": servers, "transactional.id": name, "transaction.timeout.ms": 60_000})
+    producer.init_transactions(60)
     producer.begin_transaction()
     producer.produce(name, "in a transaction")
     with pytest.raises(KafkaException):
-        producer.commit_transaction(10)
+        producer.commit_transaction(60)
     with pytest.raises(LogError, match=f"pylog mirror promote {name}"):
         copies.alter_configs("topic", name, {"mirror.source": None})
     assert ends(servers, name, 2) == wanted

@@ -186,7 +186,7 @@ def test_mirror_maker_copies_both_ways_records_settings_and_offsets_of_groups(
         copy = Consumer({"bootstrap.servers": direction.target, "group.id": f"mm-group-{direction.topic}"})
 
         def offset(copy: Consumer = copy, name: str = direction.copy) -> int:
-            (found,) = copy.committed([TopicPartition(name, 0)], timeout=10)
+            (found,) = copy.committed([TopicPartition(name, 0)], timeout=60)
             return int(found.offset)
 
         until(lambda offset=offset: offset() > 0, lambda: mirror_maker.read_text()[-3000:], 60)

@@ -122,7 +122,7 @@ def test_a_type_of_resource_that_nobody_knows_cannot_be_listed(s: Script) -> Non
 def update(s: Script, *updates: tuple[str, int, int], version: int = 2, dry: bool = False) -> None:
     """UpdateFeatures: (feature, level, type of update)."""
     asked = [{"feature": feature, "max_version_level": level, "upgrade_type": kind} for feature, level, kind in updates]
-    s.call("UpdateFeatures", version, feature_updates=asked, timeout_ms=5_000, validate_only=dry)
+    s.call("UpdateFeatures", version, feature_updates=asked, timeout_ms=30_000, validate_only=dry)
 
 
 @case

@@ -325,7 +325,7 @@ def test_internal_topics_are_deleted_by_nobody_who_may_only_describe_them(g: Gua
     for who in (ALICE, BOB):
         g.act(s, who)
         for topic in INTERNAL:
-            s.call("DeleteTopics", 6, timeout_ms=5000, topics=[{"name": topic}])
+            s.call("DeleteTopics", 6, timeout_ms=30_000, topics=[{"name": topic}])
             s.says("TOPIC_AUTHORIZATION_FAILED")
 
 
@@ -400,9 +400,9 @@ def test_a_name_twice_hides_that_it_is_not_allowed(g: Guarded, s: Script) -> Non
     g.apply(s, *rights(ALICE, "TOPIC", "DESCRIBE", name=topic))
     g.act(s, ALICE)
     new = {"name": s.new("topic"), "num_partitions": 1, "replication_factor": 1}
-    s.call("CreateTopics", 7, timeout_ms=5000, topics=[new, new])
+    s.call("CreateTopics", 7, timeout_ms=30_000, topics=[new, new])
     for name in (topic, other):
-        s.call("DeleteTopics", 6, timeout_ms=5000, topics=[{"name": name}, {"name": name}])
+        s.call("DeleteTopics", 6, timeout_ms=30_000, topics=[{"name": name}, {"name": name}])
 
 
 @case

@@ -75,7 +75,7 @@ def test_an_offset_before_the_start_is_out_of_range(s: Script) -> None:
     topic = s.topic()
     s.fill(topic, "a", "b")
     parts = [{"partition_index": 0, "offset": 1}]
-    s.quietly("DeleteRecords", topics=[{"name": topic, "partitions": parts}], timeout_ms=5000)
+    s.quietly("DeleteRecords", topics=[{"name": topic, "partitions": parts}], timeout_ms=30_000)
     s.fetch(topic, 0)
     s.says("OFFSET_OUT_OF_RANGE")
     s.fetch(topic, 1)
@@ -110,7 +110,7 @@ def test_the_zero_topic_id_is_unknown(s: Script) -> None:
 def test_the_id_of_a_deleted_and_recreated_topic_is_unknown(s: Script) -> None:
     topic = s.topic()
     old = s.topic_id(topic)
-    s.quietly("DeleteTopics", topics=[{"name": topic}], timeout_ms=5000)
+    s.quietly("DeleteTopics", topics=[{"name": topic}], timeout_ms=30_000)
     s.until(
         lambda answer: bool(answer["topics"][0]["error_code"] == 0),
         "CreateTopics",

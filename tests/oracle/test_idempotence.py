@@ -171,7 +171,7 @@ def test_a_duplicate_is_known_when_its_records_were_deleted(s: Script) -> None:
     topic, producer = s.topic(), s.producer()
     s.produce(topic, batch("a", producer=producer, sequence=0))
     parts = [{"partition_index": 0, "offset": 1}]
-    s.quietly("DeleteRecords", topics=[{"name": topic, "partitions": parts}], timeout_ms=5000)
+    s.quietly("DeleteRecords", topics=[{"name": topic, "partitions": parts}], timeout_ms=30_000)
     s.produce(topic, batch("a", producer=producer, sequence=0))
     s.says("NONE")
 

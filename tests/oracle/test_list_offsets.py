@@ -14,7 +14,7 @@ def filled(s: Script) -> str:
     topic = s.topic()
     s.fill(topic, "a", "b", "c", "d", step_ms=100)
     parts = [{"partition_index": 0, "offset": 1}]
-    s.quietly("DeleteRecords", topics=[{"name": topic, "partitions": parts}], timeout_ms=5000)
+    s.quietly("DeleteRecords", topics=[{"name": topic, "partitions": parts}], timeout_ms=30_000)
     return topic
 
 

@@ -27,7 +27,7 @@ def test_every_version_of_produce_by_name_answers_alike(s: Script) -> None:
 def test_a_topic_by_its_id_in_version_13(s: Script) -> None:
     topic = s.topic()
     data = [{"topic_id": s.topic_id(topic), "partition_data": [{"index": 0, "records": batch("a")}]}]
-    s.call("Produce", 13, acks=-1, timeout_ms=5000, topic_data=data)
+    s.call("Produce", 13, acks=-1, timeout_ms=30_000, topic_data=data)
     s.says("NONE")
 
 
@@ -35,7 +35,7 @@ def test_a_topic_by_its_id_in_version_13(s: Script) -> None:
 def test_an_unknown_topic_id_is_refused(s: Script) -> None:
     unknown = "00000000-0000-4000-8000-00000000abcd"
     data = [{"topic_id": unknown, "partition_data": [{"index": 0, "records": batch("a")}]}]
-    s.call("Produce", 13, acks=-1, timeout_ms=5000, topic_data=data)
+    s.call("Produce", 13, acks=-1, timeout_ms=30_000, topic_data=data)
     s.says("UNKNOWN_TOPIC_ID")
 
 
@@ -64,7 +64,7 @@ def test_a_negative_partition_is_unknown(s: Script) -> None:
 def test_one_bad_partition_does_not_harm_the_others_of_a_request(s: Script) -> None:
     topic = s.topic(partitions=2)
     parts = [{"index": index, "records": batch("a")} for index in (0, 5, 1)]
-    s.call("Produce", acks=1, timeout_ms=5000, topic_data=[{"name": topic, "partition_data": parts}])
+    s.call("Produce", acks=1, timeout_ms=30_000, topic_data=[{"name": topic, "partition_data": parts}])
     s.says("UNKNOWN_TOPIC_OR_PARTITION")
 
 
@@ -84,7 +84,7 @@ def test_acks_minus_2_is_refused(s: Script) -> None:
 def test_acks_0_has_no_answer_and_the_record_is_there(s: Script) -> None:
     topic = s.topic()
     data = [{"name": topic, "partition_data": [{"index": 0, "records": batch("a")}]}]
-    s.main.send("Produce", acks=0, timeout_ms=5000, topic_data=data, answered=False)
+    s.main.send("Produce", acks=0, timeout_ms=30_000, topic_data=data, answered=False)
     s.fetch(topic, 0)
     s.says("NONE")
 
@@ -93,7 +93,7 @@ def test_acks_0_has_no_answer_and_the_record_is_there(s: Script) -> None:
 def test_acks_0_with_an_error_closes_the_connection(s: Script) -> None:
     topic, other = s.topic(), s.line()
     data = [{"name": topic, "partition_data": [{"index": 9, "records": batch("a")}]}]
-    other.send("Produce", acks=0, timeout_ms=5000, topic_data=data, answered=False)
+    other.send("Produce", acks=0, timeout_ms=30_000, topic_data=data, answered=False)
     other.call("Metadata", topics=[{"name": topic}])
     s.holds(connection="UNREACHABLE")
 
@@ -262,12 +262,12 @@ def test_the_max_time_of_a_batch_is_what_its_records_say(s: Script) -> None:
 def test_a_topic_named_twice_in_a_request_is_written_twice(s: Script) -> None:
     topic = s.topic()
     data = [{"name": topic, "partition_data": [{"index": 0, "records": batch(value)}]} for value in "ab"]
-    s.call("Produce", acks=-1, timeout_ms=5000, topic_data=data)
+    s.call("Produce", acks=-1, timeout_ms=30_000, topic_data=data)
     s.fetch(topic, 0)
     s.says("NONE")
 
 
 @case
 def test_a_request_without_topics_has_an_empty_answer(s: Script) -> None:
-    s.call("Produce", acks=-1, timeout_ms=5000, topic_data=[])
+    s.call("Produce", acks=-1, timeout_ms=30_000, topic_data=[])
     s.says()

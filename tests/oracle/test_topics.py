@@ -11,14 +11,14 @@ UNKNOWN_ID = "00000000-0000-4000-8000-00000000abcd"
 def create(s: Script, *, validate_only: bool = False, version: int | None = None, **topic: Any) -> None:
     """CreateTopics of one topic of 1 partition and 1 replica, by default; its settings are not compared."""
     wanted = {"name": s.new("made"), "num_partitions": 1, "replication_factor": 1, **topic}
-    s.call("CreateTopics", version, topics=[wanted], timeout_ms=5000, validate_only=validate_only)
+    s.call("CreateTopics", version, topics=[wanted], timeout_ms=30_000, validate_only=validate_only)
     s.without("configs")
 
 
 def delete_records(s: Script, topic: str, offset: int, partition: int = 0) -> None:
     """DeleteRecords of one partition."""
     parts = [{"partition_index": partition, "offset": offset}]
-    s.call("DeleteRecords", topics=[{"name": topic, "partitions": parts}], timeout_ms=5000)
+    s.call("DeleteRecords", topics=[{"name": topic, "partitions": parts}], timeout_ms=30_000)
 
 
 @case
@@ -111,7 +111,7 @@ def test_values_that_a_setting_cannot_have(s: Script) -> None:
 @case
 def test_the_same_name_twice_in_a_request(s: Script) -> None:
     topic = {"name": s.new("twice"), "num_partitions": 1, "replication_factor": 1}
-    s.call("CreateTopics", topics=[topic, topic], timeout_ms=5000)
+    s.call("CreateTopics", topics=[topic, topic], timeout_ms=30_000)
     s.says("INVALID_REQUEST")
 
 
@@ -166,7 +166,7 @@ def test_an_assignment_beside_a_number_of_partitions(s: Script) -> None:
 @case
 def test_a_deleted_topic_is_gone(s: Script) -> None:
     topic = s.topic()
-    s.call("DeleteTopics", topics=[{"name": topic}], timeout_ms=5000)
+    s.call("DeleteTopics", topics=[{"name": topic}], timeout_ms=30_000)
     s.says("NONE")
     s.until(
         lambda answer: answer["topics"][0]["error_code"] == 3,
@@ -180,41 +180,41 @@ def test_a_deleted_topic_is_gone(s: Script) -> None:
 @case
 def test_every_version_of_delete_topics_by_name_answers_alike(s: Script) -> None:
     for version in range(1, 6):
-        s.call("DeleteTopics", version, topic_names=[s.topic(), s.new("absent")], timeout_ms=5000)
+        s.call("DeleteTopics", version, topic_names=[s.topic(), s.new("absent")], timeout_ms=30_000)
         s.says("UNKNOWN_TOPIC_OR_PARTITION")
 
 
 @case
 def test_a_topic_is_deleted_by_its_id(s: Script) -> None:
-    s.call("DeleteTopics", topics=[{"name": None, "topic_id": s.topic_id(s.topic())}], timeout_ms=5000)
+    s.call("DeleteTopics", topics=[{"name": None, "topic_id": s.topic_id(s.topic())}], timeout_ms=30_000)
     s.says("NONE")
 
 
 @case
 def test_deleting_what_is_not_there(s: Script) -> None:
-    s.call("DeleteTopics", topics=[{"name": s.new("absent")}], timeout_ms=5000)
+    s.call("DeleteTopics", topics=[{"name": s.new("absent")}], timeout_ms=30_000)
     s.says("UNKNOWN_TOPIC_OR_PARTITION")
-    s.call("DeleteTopics", topics=[{"name": None, "topic_id": UNKNOWN_ID}], timeout_ms=5000)
+    s.call("DeleteTopics", topics=[{"name": None, "topic_id": UNKNOWN_ID}], timeout_ms=30_000)
     s.says("UNKNOWN_TOPIC_ID")
 
 
 @case
 def test_deleting_by_name_and_id_at_once(s: Script) -> None:
     topic = s.topic()
-    s.call("DeleteTopics", topics=[{"name": topic, "topic_id": s.topic_id(topic)}], timeout_ms=5000)
+    s.call("DeleteTopics", topics=[{"name": topic, "topic_id": s.topic_id(topic)}], timeout_ms=30_000)
     s.says("INVALID_REQUEST")
 
 
 @case
 def test_deleting_by_neither_name_nor_id(s: Script) -> None:
-    s.call("DeleteTopics", topics=[{"name": None}], timeout_ms=5000)
+    s.call("DeleteTopics", topics=[{"name": None}], timeout_ms=30_000)
     s.says("INVALID_REQUEST")
 
 
 @case
 def test_deleting_the_same_topic_twice_in_a_request(s: Script) -> None:
     topic = s.topic()
-    s.call("DeleteTopics", topics=[{"name": topic}, {"name": topic}], timeout_ms=5000)
+    s.call("DeleteTopics", topics=[{"name": topic}, {"name": topic}], timeout_ms=30_000)
 
 
 @case
@@ -280,7 +280,7 @@ def test_metadata_of_the_same_topic_twice(s: Script) -> None:
 @case
 def test_partitions_are_added(s: Script) -> None:
     topic = s.topic()
-    s.call("CreatePartitions", topics=[{"name": topic, "count": 3, "assignments": None}], timeout_ms=5000)
+    s.call("CreatePartitions", topics=[{"name": topic, "count": 3, "assignments": None}], timeout_ms=30_000)
     s.says("NONE")
     s.until(lambda answer: len(answer["topics"][0]["partitions"]) == 3, "Metadata", topics=[{"name": topic}])
     s.says("NONE")
@@ -290,20 +290,20 @@ def test_partitions_are_added(s: Script) -> None:
 def test_partition_counts_that_are_no_growth(s: Script) -> None:
     topic = s.topic(partitions=2)
     for count in (2, 1, 0, -1):
-        s.call("CreatePartitions", topics=[{"name": topic, "count": count, "assignments": None}], timeout_ms=5000)
+        s.call("CreatePartitions", topics=[{"name": topic, "count": count, "assignments": None}], timeout_ms=30_000)
         s.says("INVALID_PARTITIONS")
 
 
 @case
 def test_partitions_of_an_unknown_topic(s: Script) -> None:
-    s.call("CreatePartitions", topics=[{"name": s.new("absent"), "count": 3, "assignments": None}], timeout_ms=5000)
+    s.call("CreatePartitions", topics=[{"name": s.new("absent"), "count": 3, "assignments": None}], timeout_ms=30_000)
     s.says("UNKNOWN_TOPIC_OR_PARTITION")
 
 
 @case
 def test_partitions_of_the_same_topic_twice_in_a_request(s: Script) -> None:
     topic = {"name": s.topic(), "count": 3, "assignments": None}
-    s.call("CreatePartitions", topics=[topic, topic], timeout_ms=5000)
+    s.call("CreatePartitions", topics=[topic, topic], timeout_ms=30_000)
     s.says("INVALID_REQUEST")
 
 
@@ -313,7 +313,7 @@ def test_partitions_with_assignments(s: Script) -> None:
     for brokers in ([[1], [1]], [[1]], [[9], [9]], [[1, 1], [1, 1]], []):
         given = [{"broker_ids": ids} for ids in brokers]
         request = [{"name": topic, "count": 3, "assignments": given}]
-        s.call("CreatePartitions", topics=request, timeout_ms=5000, validate_only=True)
+        s.call("CreatePartitions", topics=request, timeout_ms=30_000, validate_only=True)
 
 
 @case

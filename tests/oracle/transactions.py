@@ -55,7 +55,7 @@ class Transactional:
         sequence = fields.pop("sequence", self.sequence)
         records = batch(value, producer=producer, sequence=sequence, transactional=True)
         data = [{"name": topic, "partition_data": [{"index": partition, "records": records}]}]
-        request = {"transactional_id": self.txn, "acks": -1, "timeout_ms": 5000, "topic_data": data, **fields}
+        request = {"transactional_id": self.txn, "acks": -1, "timeout_ms": 30_000, "topic_data": data, **fields}
         answer = self.s.until(_not_busy, "Produce", version, **request)
         if error_names(answer) == ["NONE"]:
             self.sequence = sequence + 1

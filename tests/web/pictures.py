@@ -50,7 +50,7 @@ def main(folder: Path) -> None:
 
 def _has_history(url: str) -> bool:
     """Whether the broker is the coordinator of the group, which records its lag."""
-    with urllib.request.urlopen(f"{url}/api/groups/billing/history", timeout=20) as answer:
+    with urllib.request.urlopen(f"{url}/api/groups/billing/history", timeout=60) as answer:
         return bool(json.load(answer)["points"])
 
 

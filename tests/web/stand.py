@@ -128,7 +128,7 @@ def _invoices(broker: LocalBroker, counts: tuple[int, ...]) -> None:
 
 
 def _answer(broker: LocalBroker, path: str) -> Any:
-    with urllib.request.urlopen(f"{broker.http_url}{path}", timeout=20) as answer:
+    with urllib.request.urlopen(f"{broker.http_url}{path}", timeout=60) as answer:
         return json.load(answer)
 
 

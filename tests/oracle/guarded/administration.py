@@ -8,7 +8,7 @@ from tests.oracle.script import Answer, Script
 _TOPIC, _BROKER, _LOGGER, _METRICS, _GROUP = 2, 4, 8, 16, 32
 _ANY, _LITERAL, _EXACT = 1, 3, 0
 _NO_SETTING = "there is none of this name"
-_QUICK = {"timeout_ms": 5000, "validate_only": True}
+_QUICK = {"timeout_ms": 30_000, "validate_only": True}
 _STATES = "__share_group_state"
 _METADATA = "__cluster_metadata"
 
@@ -57,12 +57,12 @@ def cluster(s: Script, n: Names) -> None:
     ended = [{"name": name, "partitions": [{"partition_index": 0, "replicas": None}]} for name in asked]
     elected = [{"topic": name, "partitions": [0]} for name in asked]
     for topics in ([], listed):
-        s.call("ListPartitionReassignments", 0, timeout_ms=5000, topics=topics)
+        s.call("ListPartitionReassignments", 0, timeout_ms=30_000, topics=topics)
     for topics in ([], ended):
-        s.call("AlterPartitionReassignments", 0, timeout_ms=5000, topics=topics)
+        s.call("AlterPartitionReassignments", 0, timeout_ms=30_000, topics=topics)
     for topics in ([], elected):
         for version in (0, 2):
-            s.call("ElectLeaders", version, timeout_ms=5000, topic_partitions=topics)
+            s.call("ElectLeaders", version, timeout_ms=30_000, topic_partitions=topics)
     s.call("UpdateFeatures", 1, **_QUICK, feature_updates=[])
     s.call("DescribeLogDirs", 4, topics=[])
     s.without("results")
@@ -103,10 +103,10 @@ def deletion(s: Script, n: Names) -> None:
     """Topics that are not there, one after the other, and two that are; these are gone when it returns, if they may be deleted."""
     by_name, by_id = n.to_delete()
     missing, unknown = {"name": n.missing}, {"name": None, "topic_id": UNKNOWN_ID}
-    s.call("DeleteTopics", 5, timeout_ms=5000, topic_names=[n.missing])
-    s.call("DeleteTopics", 6, timeout_ms=5000, topics=[missing])
+    s.call("DeleteTopics", 5, timeout_ms=30_000, topic_names=[n.missing])
+    s.call("DeleteTopics", 6, timeout_ms=30_000, topics=[missing])
     there = [{"name": by_name}, {"name": None, "topic_id": n.deleted[by_id]}]
-    answer = s.call("DeleteTopics", 6, timeout_ms=5000, topics=[*there, missing, unknown])["responses"]
+    answer = s.call("DeleteTopics", 6, timeout_ms=30_000, topics=[*there, missing, unknown])["responses"]
     done = {topic["topic_id"] for topic in answer if not topic["error_code"]}
     if gone := [{"name": name} for name in (by_name, by_id) if n.deleted[name] in done]:
         acting, s.main = s.main, n.admin

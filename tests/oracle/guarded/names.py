@@ -148,7 +148,7 @@ def committed(topic: str, offset: int = 0, named: str = "name") -> dict[str, Any
 def produced(topic: str, records: str, named: str = "name") -> dict[str, Any]:
     """The fields of Produce."""
     data = [{named: topic, "partition_data": [{"index": 0, "records": records}]}]
-    return {"acks": 1, "timeout_ms": 1000, "topic_data": data}
+    return {"acks": 1, "timeout_ms": 30_000, "topic_data": data}
 
 
 def fetched(topic: str, named: str = "topic", most_bytes: int = 1) -> dict[str, Any]:

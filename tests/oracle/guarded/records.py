@@ -20,7 +20,7 @@ def records(s: Script, n: Names) -> None:
             ("Fetch", 12, fetched(topic)),
             ("ListOffsets", 7, {"topics": [end]}),
             ("OffsetForLeaderEpoch", 4, {"replica_id": -1, "topics": [epoch]}),
-            ("DeleteRecords", 2, {"timeout_ms": 1000, "topics": [start]}),
+            ("DeleteRecords", 2, {"timeout_ms": 30_000, "topics": [start]}),
             ("DescribeProducers", 0, {"topics": [{"name": topic, "partition_indexes": [0]}]}),
         ):
             s.call(api, version, **fields)
