@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,11 +20,25 @@ from tests.harness.waiting import until
 pytestmark = pytest.mark.cluster
 
 
+_TASKS = Path("/proc/self/task")
+#: Threads that ran before the test, which are of something else in this process.
+_others: set[str] = set()
+
+
+@pytest.fixture(autouse=True)
+def _of_others() -> None:
+    _others.clear()
+    _others.update(os.listdir(_TASKS))
+
+
 def threads() -> list[str]:
-    """The threads of this module's objects, and the native ones of readers, that run now."""
-    ours = [each.name for each in threading.enumerate() if each.name.startswith("pylog-")]
-    native = [name.read_text().strip() for name in Path("/proc/self/task").glob("*/comm") if name.exists()]
-    return ours + [name for name in native if name.startswith("pylog")]
+    """The threads of the test's objects, and the native ones of readers, that run now."""
+    running = [each.name for each in threading.enumerate() if str(each.native_id) not in _others]
+    for task in set(os.listdir(_TASKS)) - _others:
+        # It may have ended meanwhile.
+        with suppress(FileNotFoundError, ProcessLookupError):
+            running.append((_TASKS / task / "comm").read_text().strip())
+    return [name for name in running if name.startswith("pylog")]
 
 
 @pytest.fixture
