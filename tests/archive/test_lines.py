@@ -117,7 +117,7 @@ def test_lines_are_those_that_consume_prints(target: LocalBroker, copies: Admin,
     words = [*COMMAND, "consume", name, "--from-beginning", "--exit-at-end", "--json"]
     words += ["--client-config", "isolation.level=read_committed"]
     at = {**environment(), "PYLOG_BOOTSTRAP_SERVERS": target.bootstrap_servers}
-    printed = subprocess.run(words, env=at, capture_output=True, check=True, timeout=60).stdout
+    printed = subprocess.run(words, env=at, capture_output=True, check=True, timeout=120).stdout
     assert sorted(text.splitlines()) == sorted(printed.splitlines())
     if shutil.which("zstd") is not None:
         assert subprocess.run(["zstd", "-dc", path], capture_output=True, check=True).stdout == text
@@ -206,7 +206,7 @@ def test_commands_write_verify_and_import_lines(target: LocalBroker, copies: Adm
     def pylog(*words: str | Path, code: int = 0) -> str:
         at = {**environment(), "PYLOG_BOOTSTRAP_SERVERS": target.bootstrap_servers}
         done = subprocess.run(
-            [*COMMAND, "archive", *map(str, words)], env=at, capture_output=True, text=True, timeout=60
+            [*COMMAND, "archive", *map(str, words)], env=at, capture_output=True, text=True, timeout=120
         )
         assert done.returncode == code, done.stderr
         return done.stdout + done.stderr

@@ -32,7 +32,7 @@ def pylog(servers: str, *words: str, stdin: str = "") -> subprocess.CompletedPro
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYLOG_BOOTSTRAP_SERVERS": servers}
     command = [sys.executable, "-m", "pylog_spark", *words]
     return subprocess.run(
-        command, input=stdin, capture_output=True, text=True, timeout=60, check=False, env=environment
+        command, input=stdin, capture_output=True, text=True, timeout=120, check=False, env=environment
     )
 
 

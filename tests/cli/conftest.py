@@ -47,6 +47,6 @@ def pylog(environment, command):
     def run(*words, stdin="", **more):
         more.setdefault("text", True)
         more.setdefault("env", environment)
-        return subprocess.run([*command, *words], input=stdin, capture_output=True, timeout=60, check=False, **more)
+        return subprocess.run([*command, *words], input=stdin, capture_output=True, timeout=120, check=False, **more)
 
     return run

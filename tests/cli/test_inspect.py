@@ -72,5 +72,5 @@ def test_what_is_not_there_is_one_sentence(pylog, directory):
 def test_a_broker_that_runs_is_not_disturbed(tmp_path):
     with LocalBroker(tmp_path / "data") as broker:
         command = [sys.executable, "-m", "pylog_spark", "inspect", str(broker.data_dir)]
-        shown = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        shown = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
         assert (shown.returncode, shown.stderr) == (0, "")

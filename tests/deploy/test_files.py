@@ -52,7 +52,7 @@ _numbers = count()
 def ours(tool: str, *words: object) -> subprocess.CompletedProcess[str]:
     """Run a command of this environment."""
     command = [str(Path(sys.executable).with_name(tool)), *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
 def manifests() -> list[dict[str, Any]]:
@@ -124,10 +124,10 @@ def test_the_containerfile_passes_its_linter() -> None:
 def test_systemd_reads_the_unit_and_finds_it_protected(tmp_path: Path) -> None:
     unit = tmp_path / UNIT.name
     unit.write_text(UNIT.read_text().replace("/opt/pylog/bin/pylog", sys.executable))
-    verified = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True, timeout=60)
+    verified = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True, timeout=120)
     assert (verified.returncode, verified.stderr) == (0, "")
     command = ["systemd-analyze", "security", "--offline=true", f"--threshold={EXPOSURE_MAX * 10:.0f}", str(unit)]
-    rated = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    rated = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert rated.returncode == 0, rated.stdout
 
 
@@ -221,10 +221,10 @@ def test_each_command_starts_a_broker_that_is_healthy_and_tells_its_clients_the_
             line = output.readline()
             assert line.startswith("pylog broker ready on "), f"{name}: {line}{child.logs()}"
             address = re.findall(r"127\.0\.0\.1:\d+", line)[0]
-            (broker,) = AdminClient({"bootstrap.servers": address}).list_topics(timeout=60).brokers.values()
+            (broker,) = AdminClient({"bootstrap.servers": address}).list_topics(timeout=120).brokers.values()
             assert f"{broker.host}:{broker.port}" == (advertised or address), name
             (page,) = re.findall(r"http://127\.0\.0\.1:\d+", line)
             for probe in ("healthz", "readyz"):
-                with urllib.request.urlopen(f"{page}/{probe}", timeout=60) as answer:
+                with urllib.request.urlopen(f"{page}/{probe}", timeout=120) as answer:
                     assert answer.read() == b"ok\n", name
         assert [child.stop(signal.SIGTERM) for _, _, child in started] == [0] * len(started)

@@ -44,7 +44,7 @@ class Secured:
         """Run a command of pylog with the settings of a user whom the page makes."""
         command = [sys.executable, "-m", "pylog_spark", *words, "--command-config", f"{as_}.properties"]
         return subprocess.run(
-            command, cwd=self.folder, input=text, capture_output=True, text=True, timeout=60, check=False
+            command, cwd=self.folder, input=text, capture_output=True, text=True, timeout=120, check=False
         )
 
     def pid_of(self, broker: int) -> int:

@@ -109,7 +109,7 @@ def program(code: str, terminal: bool = False) -> str:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=60,
+            timeout=120,
             check=False,
         )
         return done.stdout

@@ -176,7 +176,7 @@ def test_that_what_cannot_be_mirrored_is_refused_at_once(target: LocalBroker, wo
     given_words = [word.replace("{target}", target.bootstrap_servers) for word in words]
     done = subprocess.run(
         [*COMMAND, *given_words], env={**environment(), "COLUMNS": "200"}, capture_output=True, text=True,
-        check=False, timeout=60,
+        check=False, timeout=120,
     )  # fmt: skip
     assert done.returncode in (1, 2)
     assert sentence in done.stderr

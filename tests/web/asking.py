@@ -46,7 +46,7 @@ class Page:
 
     def raw(self, method: str, path: str, headers: dict[str, str] | None = None, body: bytes | None = None) -> Answer:
         """The answer to this very request."""
-        connection = http.client.HTTPConnection(self.place, timeout=30)
+        connection = http.client.HTTPConnection(self.place, timeout=60)
         try:
             connection.request(method, path, body, {**self._basic, **(headers or {})})
             answer = connection.getresponse()

@@ -44,7 +44,7 @@ def connect(request: pytest.FixtureRequest, issued: certificates.Certificates) -
     http.start("echo")
 
     def connected() -> socket.socket:
-        plain = socket.create_connection(("127.0.0.1", http.server_port), timeout=30)
+        plain = socket.create_connection(("127.0.0.1", http.server_port), timeout=60)
         return plain if tls is None else client.wrap_socket(plain, server_hostname="127.0.0.1")
 
     try:
