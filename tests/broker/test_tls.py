@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from pylog_spark.testing import LocalBroker, LocalBrokerError
 from pylog_spark.testing.certificates import LOCAL_HOSTS, Certificates
-from tests.broker.wire import Connection, array, connect
+from tests.broker.wire import Connection, array, connect, room_for
 from tests.harness.security import AUTHORIZER
 from tests.harness.waiting import until
 from tests.hostile.floods import peak_bytes
@@ -318,7 +318,7 @@ def test_settings_of_tls_that_cannot_work_are_one_sentence_at_the_start(tmp_path
 @contextlib.contextmanager
 def half_open(broker, count):
     """Connections that begin a handshake and do not go on."""
-    with contextlib.ExitStack() as held:
+    with room_for(count), contextlib.ExitStack() as held:
         peers = []
         for number in range(count):
             peer = held.enter_context(socket.create_connection((broker.host, broker.port), timeout=20))

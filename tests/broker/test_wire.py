@@ -1,5 +1,6 @@
 """Bytes on a socket: versions, hostile frames, pipelining, many idle connections, many partitions."""
 
+import contextlib
 import resource
 import struct
 import time
@@ -7,7 +8,7 @@ import time
 import pytest
 from confluent_kafka.admin import NewTopic
 
-from tests.broker.wire import array, connect, text
+from tests.broker.wire import array, connect, room_for, text
 
 API_VERSIONS, METADATA, PRODUCE, FETCH, CREATE_TOPICS, DESCRIBE_CONFIGS = 18, 3, 0, 1, 19, 32
 UNSUPPORTED_VERSION = 35
@@ -92,13 +93,9 @@ def test_a_frame_of_impossible_length_closes_the_connection_and_only_that_one(sh
 
 
 def test_idle_connections_cost_little_and_do_not_keep_others_waiting(broker):
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     count = 1000
-    if soft < count + 200:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, count + 200), hard))
-    idle = [connect(broker.bootstrap_servers) for _ in range(count)]
-    try:
-        connections = [connection.__enter__() for connection in idle]
+    with room_for(count), contextlib.ExitStack() as held:
+        connections = [held.enter_context(connect(broker.bootstrap_servers)) for _ in range(count)]
         for connection in connections:
             connection.send(API_VERSIONS, 0, b"")
         for connection in connections:
@@ -108,9 +105,6 @@ def test_idle_connections_cost_little_and_do_not_keep_others_waiting(broker):
         with connect(broker.bootstrap_servers) as connection:
             assert ranges(connection.ask(API_VERSIONS, 0, b""))[0] == 0
         assert time.monotonic() - started < 10
-    finally:
-        for connection in idle:
-            connection.__exit__(None, None, None)
 
 
 def resident_mib(pid):

@@ -3,6 +3,8 @@
 Only the old, non-flexible versions are spoken here; the layouts are written from Kafka's message definitions.
 """
 
+import os
+import resource
 import socket
 import struct
 from collections.abc import Iterator
@@ -100,6 +102,19 @@ class Connection:
             return self.socket.recv(1) == b""
         except ConnectionResetError:
             return True
+
+
+@contextmanager
+def room_for(count: int) -> Iterator[None]:
+    """Let this process have so many file descriptors more than now, whatever else it has open, for as long as the block lasts."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = max(map(int, os.listdir("/proc/self/fd"))) + count + 100
+    # None that is higher is lowered: what has such a number already would be refused more.
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, wanted)), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 @contextmanager
