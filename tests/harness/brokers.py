@@ -23,6 +23,8 @@ REPLICAS = 3 if SEVERAL else 1
 _KAFKA = () if SEVERAL else (pytest.param("kafka", marks=pytest.mark.peers),)
 #: For the ``params`` of a fixture.
 BOTH = ("pylog", *_KAFKA)
+#: The same where Apache Kafka shows no more than that the test asks for what Kafka does: it is asked in a long run.
+PYLOG_FIRST = ("pylog", *(() if SEVERAL else (pytest.param("kafka", marks=[pytest.mark.peers, pytest.mark.long]),)))
 
 
 class Brokers:

@@ -1,7 +1,7 @@
 """Share groups (KIP-932) with Kafka's own client: the same program on pylog and on Apache Kafka gives the same.
 
-A record is acquired by one member, which accepts, releases, rejects or keeps it; a member that is gone gives back what it held. They take more than a
-minute together: each is there for both brokers, and locks run out by the clock.
+A record is acquired by one member, which accepts, releases, rejects or keeps it; a member that is gone gives back what it held. Apache Kafka is asked
+in `make test-long`. They take more than a minute there: locks run out by the clock.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from pylog_spark.testing import LocalBroker
-from tests.harness.brokers import BOTH
+from tests.harness.brokers import PYLOG_FIRST
 from tests.harness.kafka import either
 from tests.harness.waiting import until
 from tests.interop.shares import Delivered, ShareGroup, ShareMember
@@ -26,7 +26,7 @@ TOOL = "org.apache.kafka.tools.consumer.group.ShareGroupCommand"
 SETTINGS = {"group_share_min_record_lock_duration_ms": "1000"}
 
 
-@pytest.fixture(scope="module", params=BOTH)
+@pytest.fixture(scope="module", params=PYLOG_FIRST)
 def servers(request: pytest.FixtureRequest) -> Iterator[str]:
     """Each of both brokers."""
     with either(request, **SETTINGS) as servers:

@@ -1,8 +1,8 @@
 """Share groups (KIP-932) with librdkafka's share consumer: the same program on pylog and on Apache Kafka gives the same.
 
 What it adds to Kafka's own client (`test_share_groups`): records that are accepted by the next poll, a commit without waiting, and
-requests as another program writes them. It takes half a minute: pylog's tests about a second each, Apache Kafka's two; its first share
-group takes eight, its start four. A cluster of three has its own in `tests/cluster/test_share_groups.py`.
+requests as another program writes them. Apache Kafka is asked in `make test-long`. pylog's tests take about a
+second each, Apache Kafka's two; its first share group takes eight, its start four. A cluster of three has its own in `tests/cluster/test_share_groups.py`.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ import pytest
 from confluent_kafka import IllegalStateException, KafkaException, Producer, TopicPartition
 
 from pylog_spark.testing import LocalBroker
-from tests.harness.brokers import BOTH
+from tests.harness.brokers import PYLOG_FIRST
 from tests.harness.kafka import either
 from tests.harness.waiting import until
 from tests.interop.shares import Delivered, LibrdkafkaMember, ShareGroup, error_name
@@ -23,7 +23,7 @@ OURS = {**SETTINGS, "group_share_min_heartbeat_interval_ms": "200"}
 IMPLICIT = {"share_acknowledgement_mode": "implicit"}
 
 
-@pytest.fixture(scope="module", params=BOTH)
+@pytest.fixture(scope="module", params=PYLOG_FIRST)
 def servers(request: pytest.FixtureRequest) -> Iterator[str]:
     """Each of both brokers."""
     with either(request, **OURS) as servers:

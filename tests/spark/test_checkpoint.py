@@ -176,7 +176,9 @@ def test_a_sink_that_writes_once_has_what_is_read_again_and_skips_batches_that_c
     assert (committed(checkpoint), target.values()) == ([0, 1, 2, 3, 4], [*numbered(6), *numbered(3, 3)])
 
 
-@pytest.mark.parametrize("provider", ["HDFSBackedStateStoreProvider", "RocksDBStateStoreProvider"])
+@pytest.mark.parametrize(
+    "provider", ["HDFSBackedStateStoreProvider", pytest.param("RocksDBStateStoreProvider", marks=pytest.mark.long)]
+)
 def test_state_goes_back_with_its_batch_and_stays_where_only_offsets_move(
     make_topic: Topics, checkpoint: str, spark: Any, provider: str
 ) -> None:

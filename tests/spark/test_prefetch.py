@@ -52,7 +52,7 @@ def outcomes(python: str, servers: str, **environment: str | None) -> list[str]:
     return lines
 
 
-@pytest.mark.slow
+@pytest.mark.long  # a driver of its own; that rows of the driver are read is below and in tests/reading
 @pytest.mark.timeout(300)
 def test_a_small_batch_of_the_driver_is_read_where_tasks_can_have_no_python_worker(rows: str) -> None:
     assert outcomes(sys.executable, rows) == [f"read {ROWS}", "failed"]

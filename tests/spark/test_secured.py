@@ -53,7 +53,16 @@ def goes_round(spark: Any, given: dict[str, str], topic: str, copy: str, folder:
     assert spark.read.format("pylog").options(**given, subscribe=copy).load().count() == 1000
 
 
-@pytest.mark.parametrize("way", ["scram", "plain", "certificate", "function", "server", "short"])
+# By a password, by a certificate, by a token; what else there is of each differs for the client alone: tests/client/test_secured.py.
+@pytest.mark.parametrize(
+    "way",
+    [
+        "scram",
+        "certificate",
+        "function",
+        *(pytest.param(way, marks=pytest.mark.long) for way in ("plain", "server", "short")),
+    ],
+)
 def test_batches_and_streams_go_round(
     spark: Any, secured: Secured, new_topics: Callable[[], str], tmp_path: Path, way: str
 ) -> None:
