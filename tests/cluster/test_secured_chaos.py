@@ -18,7 +18,7 @@ from tests.harness.mixed import FINAL, LAST_TAKER
 from tests.harness.runs import rounds, seed
 from tests.harness.security import ADMIN
 
-ROUNDS = rounds("PYLOG_SECURED_CHAOS_ROUNDS", few=2, many=40)
+ROUNDS = rounds("PYLOG_SECURED_CHAOS_ROUNDS", few=4, many=40)
 SEED = seed("PYLOG_SECURED_CHAOS_SEED")
 #: One cluster, and one history, for so many rounds.
 _A_CAMPAIGN = 20

@@ -1,7 +1,7 @@
 """kill -9 of the broker under load, many times over the same data: what was acknowledged is there, once, in order.
 
 A kill proves nothing about power loss (the page cache survives it); that is the simulated disk's business, in the engine's own
-tests. 15 rounds in `make test`, 50 in a long run, 1,000 by `make crash`.
+tests. 8 rounds in `make test`, 50 in a long run, 1,000 by `make crash`.
 """
 
 import random
@@ -15,7 +15,7 @@ from pylog_spark.testing import LocalBroker
 from tests.crash.numbered import NumberedRecords
 from tests.harness.runs import rounds, seed
 
-ROUNDS = rounds("PYLOG_CRASH_ROUNDS", 15, 50)
+ROUNDS = rounds("PYLOG_CRASH_ROUNDS", 8, 50)
 SEED = seed("PYLOG_CRASH_SEED")
 PARTITIONS = 2
 _ROUND_DEADLINE_S = 60

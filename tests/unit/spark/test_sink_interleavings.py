@@ -23,7 +23,7 @@ from pylog_spark.sink.task import WritePlan, Written
 from tests.harness import runs
 from tests.unit.spark.sink_world import ABORTED, Actor, Dead, Native, World, me
 
-COUNT = runs.rounds("PYLOG_INTERLEAVINGS", 24, 300)
+COUNT = runs.rounds("PYLOG_INTERLEAVINGS", 12, 300)
 #: The first of so many seeds: always the same in `make test`, where few must be enough to notice all that is planted.
 FIRST = runs.seed("PYLOG_INTERLEAVINGS_FIRST") if runs.LONG else 0
 SEEDS = range(FIRST, FIRST + COUNT)
