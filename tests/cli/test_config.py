@@ -65,7 +65,8 @@ def test_levels_of_a_brokers_loggers_are_shown_and_changed(pylog):
     assert re.search(r"^pylog\.broker\.request +INFO ", shown, re.MULTILINE)
 
 
-def test_what_cannot_be_is_one_sentence(pylog):
+def test_what_cannot_be_is_one_sentence(pylog, make_topic):
+    make_topic("there")
     for words, code, part in (
         (["describe", "topic", "none"], 1, "Topic 'none' does not exist"),
         (["describe", "topic"], 2, "Name the topics"),
@@ -75,11 +76,11 @@ def test_what_cannot_be_is_one_sentence(pylog):
         (["alter", "topic", "none", "--set", "flush.ms=1"], 1, "Topic 'none' does not exist"),
         (["alter", "topic", "none", "--delete", "flush.ms"], 1, "Topic 'none' does not exist"),
         (
-            ["alter", "topic", "set", "--delete", "retenton.ms"],
+            ["alter", "topic", "there", "--delete", "retenton.ms"],
             2,
             "has no setting retenton.ms; did you mean retention.ms?",
         ),
-        (["alter", "topic", "set", "--delete", "no.such"], 2, "'pylog config describe topic set --all' shows"),
+        (["alter", "topic", "there", "--delete", "no.such"], 2, "'pylog config describe topic there --all' shows"),
         (["alter", "broker", "1", "--delete", "no.such"], 2, "The broker 1 has no setting no.such"),
         (["alter", "broker", "1", "--set", "num.partitions=2"], 1, "cannot change while the broker runs"),
         (["alter", "broker", "1", "--set", "no.such=2"], 1, "is not a broker setting"),

@@ -153,6 +153,8 @@ def test_answers_that_nobody_reads_leave_room_for_others_but_not_for_more_search
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             connection.connect((place.hostname, place.port))
             connection.sendall(request)
+            # Its answer begins, so it has its place: a later search cannot take that.
+            assert connection.recv(12, socket.MSG_WAITALL) == b"HTTP/1.1 200"
         refused = until(
             lambda: (answer := here.page.get("topics", topic, "records", limit=1)).status == 503 and answer,
             "all places for searches are taken",

@@ -7,6 +7,7 @@ const WIDTH = 600;
 const HEIGHT = 120;
 /** A plot is at least so wide, in milliseconds: the first numbers of a broker are a beginning, not all. */
 const SPAN_MS = 300_000;
+const NO_NUMBERS = "no numbers yet";
 
 /**
  * A plot.
@@ -22,7 +23,8 @@ export function plot(label, text) {
   const dots = svg("g");
   const cross = svg("line", { class: "cross", y1: 0, y2: HEIGHT, visibility: "hidden" });
   const grid = [0.5, 1].map((part) => svg("line", { class: "grid", x1: 0, x2: WIDTH, y1: part * HEIGHT, y2: part * HEIGHT }));
-  const picture = svg("svg", { viewBox: `0 -4 ${WIDTH} ${HEIGHT + 8}`, preserveAspectRatio: "none", role: "img" }, grid, area, line, dots, cross);
+  const frame = { viewBox: `0 -4 ${WIDTH} ${HEIGHT + 8}`, preserveAspectRatio: "none", role: "img", "aria-label": `${label}: ${NO_NUMBERS}` };
+  const picture = svg("svg", frame, grid, area, line, dots, cross);
   const from = el("span");
   const under = el("span", { class: "under" });
   const to = el("span");
@@ -54,7 +56,9 @@ export function plot(label, text) {
       node.classList.toggle("bare", known.length === 0);
       scale = known.length ? scaled(points, known) : null;
       if (!scale) {
-        under.textContent = "no numbers yet";
+        under.textContent = NO_NUMBERS;
+        // An image has a name, also when it shows nothing.
+        picture.setAttribute("aria-label", `${label}: ${NO_NUMBERS}`);
         for (const each of [line, area]) each.removeAttribute("d");
         return;
       }
@@ -67,7 +71,7 @@ export function plot(label, text) {
       most.textContent = `at most ${text(scale.most)}`;
       from.textContent = clockText(scale.first);
       to.textContent = clockText(scale.last);
-      if (under.textContent === "no numbers yet") under.textContent = "";
+      if (under.textContent === NO_NUMBERS) under.textContent = "";
       picture.setAttribute("aria-label", `${label}: now ${text(last[1])}, at most ${text(scale.most)} since ${clockText(scale.first)}`);
     },
   };
