@@ -181,7 +181,11 @@ class Backlog:
         return chosen, int(following.stem)
 
     def _cold(self, files: list[Path], megabytes: float, read: Callable[[], float]) -> dict[str, list[float]]:
-        """Megabytes a second when the page cache has nothing of `files`: of `read`, of the disk alone, and through the page cache."""
+        """Megabytes a second when the page cache has nothing of `files`: of `read`, of the disk alone, and through the page cache.
+
+        The page cache gives the files' pages back just before, and takes these first: a virtual machine whose host takes free memory
+        back gets other pages anew from it, which is slower than the disk.
+        """
 
         def cold_read() -> float:
             bytes_before = read_from_disk(self._broker.pid)
@@ -198,9 +202,8 @@ class Backlog:
         runs: dict[str, list[float]] = {name: [] for name in measures}
         for turn in range(self._rounds):
             for name in reversed(measures) if turn % 2 else measures:
+                read_files(files, 0)
                 forget(files)
-                if self._scale >= 1:
-                    touch_free_memory()  # the page cache takes new pages of it; the disk alone needs none
                 runs[name].append(measures[name]())
         return runs
 
