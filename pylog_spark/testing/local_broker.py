@@ -20,7 +20,7 @@ from pylog_spark.testing.process import ProcessError, Server
 _READY = re.compile(r"pylog broker ready on (\S+) \(")
 #: What the readiness line calls the servers beside the broker, by their options.
 _BESIDE = {"schema-registry": "schema registry", "http": "metrics"}
-START_TIMEOUT_S = 30.0
+START_TIMEOUT_S = 60.0
 #: The command of this installation of pylog.
 PROGRAM = (sys.executable, "-m", "pylog_spark")
 

@@ -26,7 +26,7 @@ from pylog_spark.testing.login import kept_login, write_private
 from pylog_spark.testing.process import ProcessError
 from pylog_spark.testing.zookeeper import ZooKeeper
 
-WAIT_TIMEOUT_S = 30.0
+WAIT_TIMEOUT_S = 60.0
 _LOOK_S = 0.02
 #: Settings for tests: faults are detected soon, and internal topics are small. The settings given to `LocalCluster` win.
 _QUICK: dict[str, object] = {

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TypeVar
 
-STOP_TIMEOUT_S = 30.0
+STOP_TIMEOUT_S = 60.0
 #: Below the ports that Linux (32768 to 60999) and others give by themselves, and above most services'.
 _NEVER_GIVEN = range(15_000, 32_000)
 # Not that of the program, whose seed several processes may share.

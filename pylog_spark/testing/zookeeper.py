@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pylog_spark.testing.process import ProcessError, Server, free_port
 
-START_TIMEOUT_S = 30.0
+START_TIMEOUT_S = 60.0
 _PORT_TRIES = 5
 _LOOK_S = 0.02
 # The jars that the server needs, of PySpark's 250; more jars make it start more slowly.

@@ -23,8 +23,8 @@ def bootstrap(request: pytest.FixtureRequest) -> Iterator[str]:
 
 @pytest.fixture
 def config(bootstrap: str) -> dict[str, str]:
-    """Client settings that fail soon."""
-    return {"bootstrap.servers": bootstrap, "default.api.timeout.ms": "10000", "delivery.timeout.ms": "20000"}
+    """Client settings that fail within the time of a test."""
+    return {"bootstrap.servers": bootstrap, "default.api.timeout.ms": "30000", "delivery.timeout.ms": "60000"}
 
 
 @pytest.fixture

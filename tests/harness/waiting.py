@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-DEADLINE_S = 30.0
+DEADLINE_S = 60.0
 _PAUSE_S = 0.02
 
 Found = TypeVar("Found")

@@ -14,7 +14,7 @@ from tests.peers.jars import classpath
 from tests.peers.probe import wait_until_it_accepts, wait_until_it_answers
 from tests.peers.tools import QUICK, java
 
-_START_DEADLINE_S = 60
+_START_DEADLINE_S = 180
 _STOP_DEADLINE_S = 30
 _JAVA = ["java", "-Dorg.slf4j.simpleLogger.logFile=System.out"]
 
