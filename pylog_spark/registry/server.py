@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import logging
 import re
-import ssl
 from collections.abc import Callable
-from typing import cast
+from typing import TYPE_CHECKING, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from pylog_spark.registry.routes import Call, Raw, document, route_of
 from pylog_spark.registry.showing import ShownSchemas
 from pylog_spark.registry.topic import SchemasTopic
 from pylog_spark.web.access import Access
+from pylog_spark.web.handler import Handler
 from pylog_spark.web.refusal import Refusal
-from pylog_spark.web.server import Content, Handler, HttpServer
+from pylog_spark.web.server import Content, HttpServer
+
+if TYPE_CHECKING:
+    import ssl
 
 log = logging.getLogger("pylog.registry")
 
@@ -86,7 +89,7 @@ class _Http(HttpServer):
         self, host: str, port: int, topic: SchemasTopic, access: Access | None, tls: ssl.SSLContext | None
     ) -> None:
         self.topic, self.access = topic, access
-        super().__init__(host, port, _Handler, tls, log)
+        super().__init__(host, port, lambda: _Handler, tls, log)
 
 
 class _Handler(Handler):

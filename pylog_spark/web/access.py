@@ -8,8 +8,6 @@ here after `KEPT_S` seconds. Thread-safe.
 from __future__ import annotations
 
 import base64
-import hashlib
-import hmac
 import json
 import os
 import threading
@@ -81,6 +79,10 @@ class Access:
             raise Refusal(403, 40301, f"User {user!r} needs the right {operation} on {self._needed.on}.")
 
     def _rights(self, user: str, password: str) -> int:
+        # OpenSSL is loaded where somebody logs in.
+        import hashlib
+        import hmac
+
         # The password itself is kept nowhere.
         key = hmac.digest(self._secret, json.dumps([user, password]).encode(), hashlib.sha256)
         with self._lock:

@@ -5,16 +5,18 @@ It refuses to start where it would let in everybody although the broker does not
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from pylog_spark.broker.listeners import PLAINTEXT, dialled, is_loopback, own_client
 from pylog_spark.broker.process import Broker
 from pylog_spark.broker.setting import ConfigError
 from pylog_spark.web.access import MECHANISMS
+
+if TYPE_CHECKING:
+    import ssl
 
 _PROTOCOL = "security.protocol"
 
@@ -146,6 +148,8 @@ def _certificate(broker: Broker, name: str) -> ssl.SSLContext:
             f"The {name} takes the broker's certificate, which must be a PEM file: set ssl.keystore.type=PEM and "
             "ssl.keystore.location."
         )
+    import ssl
+
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     try:

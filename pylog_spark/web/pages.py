@@ -2,7 +2,8 @@
 
 The two probes say nothing but whether, so they ask nobody for a login; ``/metrics`` asks for the right DESCRIBE on the cluster where the
 broker asks for logins. The page (`console`) is loaded by its first request. It is not served where the broker asks for logins and this server does
-not: everybody could do then what the server's own login may.
+not: everybody could do then what the server's own login may. What answers is loaded by the first connection, what makes the metrics by the
+first request for them.
 """
 
 from __future__ import annotations
@@ -10,18 +11,19 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from typing import TYPE_CHECKING, cast
-from urllib.parse import urlsplit
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 from pylog_spark.broker.setting import ConfigError
 from pylog_spark.web.access import Access, Rights
 from pylog_spark.web.beside import HttpOptions, Place, Server, place
 from pylog_spark.web.console.history import History
 from pylog_spark.web.refusal import Refusal
-from pylog_spark.web.server import Content, Handler, HttpServer
+from pylog_spark.web.server import Content, HttpServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from socketserver import BaseRequestHandler
 
     from pylog_spark._native import RawConnection
     from pylog_spark.broker.process import Broker
@@ -34,8 +36,6 @@ log = logging.getLogger("pylog.http")
 #: Most answers to /metrics at one time: of a broker with many partitions each takes megabytes until it is read.
 SCRAPES_MAX = 4
 _PAGES = Server("HTTP server", "--http", needs_client=False)
-_PLAIN = "text/plain; charset=utf-8"
-_PLAIN_PAGES = ("/healthz", "/readyz", "/metrics")
 _DESCRIBE_CLUSTER_VERSION = 1
 
 
@@ -47,18 +47,16 @@ def open_pages(broker: Broker, options: HttpOptions, schemas: Schemas | None = N
     ConfigError
         The options and the broker's settings do not fit together, the address cannot be had, or prometheus-client is not installed.
     """
-    try:
-        from pylog_spark.web.metrics import MEDIA, exposition
-    except ImportError as error:
+    if find_spec("prometheus_client") is None:
         raise ConfigError(
             "The HTTP server's metrics need prometheus-client: pip install 'pylog-spark[http]', or leave out --http."
-        ) from error
+        )
     has_page = options.page and not options.without_login
     where = place(broker, options, _PAGES)
     access = Access(where.client, _RIGHTS) if where.asks else None
     page = _Page(broker, where, access, schemas) if has_page else None
     try:
-        http = Pages(where, broker, access, page, exposition(broker), MEDIA)
+        http = Pages(where, broker, access, page, _Numbers(broker))
     except OSError as error:
         sentence = f"The HTTP server cannot listen on {where.host}:{where.port}: {error.strerror or error}."
         raise ConfigError(sentence) from error
@@ -120,6 +118,23 @@ class _Page:
             self._console.sweep()
 
 
+class _Numbers:
+    """The text of a broker's /metrics, and its media type; what makes it is loaded when somebody asks for it."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._lock = threading.Lock()
+        self._text: Callable[[], bytes] | None = None
+
+    def __call__(self) -> tuple[str, bytes]:
+        from pylog_spark.web.metrics import MEDIA, exposition
+
+        with self._lock:
+            if self._text is None:
+                self._text = exposition(self._broker)
+        return MEDIA, self._text()
+
+
 class Pages(HttpServer):
     """The server; made by `open_pages`.
 
@@ -134,9 +149,7 @@ class Pages(HttpServer):
     page : _Page or None
         The broker's page; None: there is none.
     text : callable
-        Gives the text of /metrics.
-    media : str
-        Its media type.
+        Gives the media type and the text of /metrics.
     """
 
     def __init__(
@@ -145,13 +158,11 @@ class Pages(HttpServer):
         broker: Broker,
         access: Access | None,
         page: _Page | None,
-        text: Callable[[], bytes],
-        media: str,
+        text: Callable[[], tuple[str, bytes]],
     ) -> None:
-        self.broker, self.access, self.page = broker, access, page
-        self._text, self._media = text, media
+        self.broker, self.access, self.page, self._text = broker, access, page, text
         self._room = threading.BoundedSemaphore(SCRAPES_MAX)
-        super().__init__(where.host, where.port, _Handler, where.tls, log)
+        super().__init__(where.host, where.port, _answering, where.tls, log)
 
     def close(self) -> None:
         """Answer nobody any more, close the connections, and end what the page has open."""
@@ -164,43 +175,13 @@ class Pages(HttpServer):
         if not self._room.acquire(blocking=False):
             raise Refusal(503, 503, f"{SCRAPES_MAX} requests for metrics are being answered; try again.")
         try:
-            return Content(self._media, self._text(), self._room.release)
+            return Content(*self._text(), self._room.release)
         except BaseException:
             self._room.release()
             raise
 
 
-class _Handler(Handler):
-    def answered(self) -> Content:
-        """The page."""
-        body, http = self.body(), cast(Pages, self.server)
-        path = urlsplit(self.path).path
-        if path in _PLAIN_PAGES and self.command != "GET":
-            raise Refusal(405, 405, "Nothing is changed here: GET a page.")
-        match path:
-            case "/healthz":
-                return _probe(http.broker.why_not_healthy)
-            case "/readyz":
-                return _probe(http.broker.why_not_ready)
-            case "/metrics":
-                if http.access is not None:
-                    http.access.check(self.headers.get("Authorization"), "DESCRIBE")
-                return http.metrics()
-        if http.page is None:
-            raise Refusal(404, 404, "There is no such page: /metrics, /healthz and /readyz are here.")
-        from pylog_spark.web.console.service import Request
+def _answering() -> type[BaseRequestHandler]:
+    from pylog_spark.web.answering import Answering
 
-        return http.page.console().answered(Request(self.command, self.path, self.headers, body))
-
-    def refused(self, refusal: Refusal) -> Content:
-        """A line of text; of the page as its API has it."""
-        http, path = cast(Pages, self.server), getattr(self, "path", "")
-        if http.page is not None and urlsplit(path).path not in _PLAIN_PAGES:
-            return http.page.console().refused(path, refusal)
-        return Content(_PLAIN, f"{refusal.sentence}\n".encode())
-
-
-def _probe(why_not: str | None) -> Content:
-    if why_not is not None:
-        raise Refusal(503, 503, why_not)
-    return Content(_PLAIN, b"ok\n")
+    return Answering

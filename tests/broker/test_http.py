@@ -4,7 +4,9 @@ What the server does with hostile requests is in `tests/registry/test_hostile.py
 """
 
 import base64
+import json
 import socket
+import subprocess
 import sys
 import urllib.request
 from contextlib import ExitStack, closing
@@ -210,12 +212,12 @@ def test_answers_that_nobody_reads_take_bounded_memory(tmp_path: Path) -> None:
     with closing(open_broker(str(tmp_path), [("listeners", "PLAINTEXT://127.0.0.1:0")], False)) as broker:
         made: list[int] = []
 
-        def text() -> bytes:
+        def text() -> tuple[str, bytes]:
             """More than sockets take in."""
             made.append(1)
-            return b"#" * (64 << 20)
+            return "text/plain", b"#" * (64 << 20)
 
-        pages = Pages(Place("127.0.0.1", 0, None, {}, asks=False), broker, None, None, text, "text/plain")
+        pages = Pages(Place("127.0.0.1", 0, None, {}, asks=False), broker, None, None, text)
         pages.start("pages")
         with closing(pages), ExitStack() as stack:
             for number in range(SCRAPES_MAX):
@@ -240,3 +242,47 @@ def test_without_prometheus_client_the_sentence_says_what_to_install(
         pytest.raises(ConfigError, match=r"pip install 'pylog-spark\[http\]'"),
     ):
         open_pages(broker, options)
+
+
+#: Starts a broker, and says after each step which of these modules are loaded; it asks with a socket, since clients load some of them.
+_LOADED = """
+import json, socket, sys
+from pylog_spark.broker.process import open_broker
+
+NAMES = ("http.server", "ssl", "_hashlib", "prometheus_client", "pylog_spark.web", "pylog_spark.web.console.service", "pyarrow")
+steps = {}
+
+def note(step):
+    steps[step] = [name for name in NAMES if name in sys.modules]
+
+def get(path):
+    with socket.create_connection(("127.0.0.1", pages.server_address[1])) as wire:
+        wire.sendall(f"GET {path} HTTP/1.0\\r\\n\\r\\n".encode())
+        answer = b"".join(iter(lambda: wire.recv(65536), b""))
+    assert answer.split(None, 2)[1] == b"200", answer[:200]
+    note(path)
+
+broker = open_broker(sys.argv[1], [("listeners", "PLAINTEXT://127.0.0.1:0")], False)
+note("without")
+from pylog_spark.web.beside import HttpOptions
+from pylog_spark.web.pages import open_pages
+pages = open_pages(broker, HttpOptions("127.0.0.1:0", {}, without_login=False, allow_plaintext=False))
+note("idle")
+for path in ("/healthz", "/metrics"):
+    get(path)
+pages.close()
+broker.close()
+print(json.dumps(steps))
+"""
+
+
+def test_a_broker_has_in_memory_only_what_somebody_asks_for(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _LOADED, str(tmp_path / "data")], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert json.loads(done.stdout) == {
+        "without": [],
+        "idle": ["pylog_spark.web"],
+        "/healthz": ["http.server", "ssl", "pylog_spark.web"],
+        "/metrics": ["http.server", "ssl", "_hashlib", "prometheus_client", "pylog_spark.web"],
+    }

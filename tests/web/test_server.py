@@ -9,8 +9,9 @@ from contextlib import suppress
 import pytest
 
 from pylog_spark.web import server
+from pylog_spark.web.handler import Handler
 from pylog_spark.web.refusal import Refusal
-from pylog_spark.web.server import BODY_BYTES_MAX, DROPPED_BYTES_MAX, Content, Handler, HttpServer
+from pylog_spark.web.server import BODY_BYTES_MAX, DROPPED_BYTES_MAX, Content, HttpServer
 from tests.harness import certificates
 from tests.harness.waiting import until
 
@@ -40,11 +41,11 @@ def connect(request: pytest.FixtureRequest, issued: certificates.Certificates) -
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         tls.load_cert_chain(issued.path("server.both.pem"))
         client = ssl.create_default_context(cafile=issued.path("ca.pem"))
-    http = HttpServer("127.0.0.1", 0, Echo, tls, logging.getLogger("tests.web"))
+    http = HttpServer("127.0.0.1", 0, lambda: Echo, tls, logging.getLogger("tests.web"))
     http.start("echo")
 
     def connected() -> socket.socket:
-        plain = socket.create_connection(("127.0.0.1", http.server_port), timeout=60)
+        plain = socket.create_connection(("127.0.0.1", http.server_address[1]), timeout=60)
         return plain if tls is None else client.wrap_socket(plain, server_hostname="127.0.0.1")
 
     try:
