@@ -48,7 +48,7 @@ def topic(broker: LocalBroker, request: pytest.FixtureRequest) -> str:
 
 def _opened(broker: LocalBroker, listener: str) -> socket.socket:
     host, _, port = broker.address_of(listener).rpartition(":")
-    connection = socket.create_connection((host, int(port)), timeout=20)
+    connection = socket.create_connection((host, int(port)), timeout=60)
     if listener != "SECURED":
         return connection
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -122,8 +122,10 @@ def test_guesses_without_end_hold_nobody_up(
 
 def test_connections_that_never_log_in_are_closed_in_time_and_hold_nobody_up(broker: LocalBroker, topic: str) -> None:
     with contextlib.ExitStack() as stack, Neighbour(broker, topic) as neighbour:
-        silent = [stack.enter_context(_opened(broker, "OPEN")) for _ in range(_SILENT)]
-        for number, connection in enumerate(silent):
+        silent = []
+        for number in range(_SILENT):
+            connection = stack.enter_context(_opened(broker, "OPEN"))
+            silent.append(connection)
             # Some say nothing, some begin a request, some a login.
             if number % 3 == 1:
                 connection.sendall(struct.pack(">i", 60_000) + b"x")
@@ -131,6 +133,8 @@ def test_connections_that_never_log_in_are_closed_in_time_and_hold_nobody_up(bro
                 connection.sendall(_frame(17, struct.pack(">h", 13) + b"SCRAM-SHA-256"))
                 assert _answered(connection)[4:6] == b"\0\0"
         for connection in silent:
-            assert connection.recv(1) == b""
+            # A reset, where the broker closes what has bytes that it did not read.
+            with contextlib.suppress(ConnectionResetError):
+                assert connection.recv(1) == b""
     assert neighbour.slowest_s < SERVED_WITHIN_S
     until(lambda: "sasl.login.deadline.ms" in broker.logs(), "the log says why they were closed")
