@@ -411,6 +411,8 @@ class Client:
     def __new__(cls, config: Mapping[str, str]) -> Client: ...
     def describe_topics(self, names: Sequence[str] | None) -> list[_Document]:
         """`TopicDescription` of each, of all topics when `names` is None. Never creates a topic. topic_id is "" below v10."""
+    def list_partitions(self, names: Sequence[str] | None) -> list[tuple[str, str, bool, str | None, list[int]]]:
+        """As `describe_topics`, of many partitions: the fields of `ListedTopic`."""
     def describe_cluster(self) -> _Document:
         """`ClusterDescription`."""
     def list_offsets(
@@ -551,6 +553,8 @@ class LogDirectory:
     ) -> LogDirectory: ...
     def describe_topics(self, names: Sequence[str] | None) -> list[_Document]:
         """As `Client.describe_topics`; partitions have no leader and no replicas."""
+    def list_partitions(self, names: Sequence[str] | None) -> list[tuple[str, str, bool, str | None, list[int]]]:
+        """As `Client.list_partitions`."""
     def list_offsets(
         self, wanted: Sequence[tuple[str, int, int]], isolation_level: str = "read_uncommitted"
     ) -> list[tuple[str, int, int, int]]:

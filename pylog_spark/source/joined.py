@@ -65,6 +65,10 @@ class JoinedLog:
         """Give what the brokers say."""
         return self._client.describe_topics(None if names is None else list(names))
 
+    def list_partitions(self, names: Sequence[str] | None) -> list[tuple[str, str, bool, str | None, list[int]]]:
+        """Give what the brokers say."""
+        return self._client.list_partitions(names)
+
     def list_offsets(self, wanted: Sequence[Wanted], isolation_level: str = "read_uncommitted") -> list[Found]:
         """Find offsets by time or at the ends: in the archive what the brokers do not have any more."""
         answers = self._client.list_offsets(list(wanted), isolation_level)

@@ -34,7 +34,6 @@ from pylog_spark.offsets.position import Position
 from pylog_spark.offsets.ranges import OffsetRange
 from pylog_spark.offsets.visible import Taken, Wish
 from pylog_spark.options import ReadOptions
-from pylog_spark.results.decoding import all_decoded
 from pylog_spark.results.topics import ListedTopic, TopicDescription
 from pylog_spark.source.cold_parts import ColdParts
 from pylog_spark.source.joined import JoinedLog
@@ -295,17 +294,7 @@ class Log:
         return [topic for topic in topics if topic.error is None]
 
     def _list(self, names: list[str] | None) -> list[ListedTopic]:
-        described = self._asked(lambda asked: all_decoded(TopicDescription, asked.describe_topics(names)))
-        return [
-            ListedTopic(
-                topic.name,
-                topic.topic_id,
-                topic.is_internal,
-                topic.error,
-                [each.partition for each in topic.partitions],
-            )
-            for topic in described
-        ]
+        return self._asked(lambda asked: [ListedTopic(*topic) for topic in asked.list_partitions(names)])
 
     def _asked(self, question: Callable[[Asked], Answer]) -> Answer:
         """Ask, and ask again when no broker has answered in time."""

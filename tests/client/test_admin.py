@@ -27,6 +27,23 @@ def test_a_topic_is_described_with_its_partitions(config: dict[str, str], new_to
     assert topic in [topic_row["name"] for topic_row in Client(config).describe_topics(None)]
 
 
+def test_listed_partitions_are_those_that_are_described(config: dict[str, str], new_topic: Callable[..., str]) -> None:
+    client, topic = Client(config), new_topic(3)
+    (described,) = client.describe_topics([topic])
+    assert client.list_partitions([topic]) == [(topic, described["topic_id"], False, None, [0, 1, 2])]
+    assert client.list_partitions(None) == [
+        (
+            each["name"],
+            each["topic_id"],
+            each["is_internal"],
+            each["error"],
+            [one["partition"] for one in each["partitions"]],
+        )
+        for each in client.describe_topics(None)
+    ]
+    assert client.list_partitions(["no-such-topic"]) == [("no-such-topic", "", False, "UNKNOWN_TOPIC_OR_PARTITION", [])]
+
+
 def test_creating_a_topic_twice_is_an_error_of_that_topic(
     config: dict[str, str], new_topic: Callable[..., str]
 ) -> None:

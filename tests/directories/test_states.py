@@ -80,8 +80,14 @@ def test_a_time_leads_to_the_record_to_which_it_led_the_client(logs: Logs) -> No
 
 
 def test_topics_ids_and_internal_ones_are_told(logs: Logs) -> None:
-    found = {str(topic["name"]): topic for topic in LogDirectory(str(logs.path)).describe_topics(None)}
+    directory = LogDirectory(str(logs.path))
+    found = {str(topic["name"]): topic for topic in directory.describe_topics(None)}
     assert set(TOPICS) <= found.keys()
+    listed = {name: (topic_id, error, numbers) for name, topic_id, _, error, numbers in directory.list_partitions(None)}
+    assert listed == {
+        name: (topic["topic_id"], None, [each["partition"] for each in topic["partitions"]])
+        for name, topic in found.items()
+    }
     for name, topic in found.items():
         assert topic["is_internal"] == name.startswith("__")
         metadata = (logs.path / f"{name}-0" / "partition.metadata").read_text()

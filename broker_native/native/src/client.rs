@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList};
+use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 use serde_json::Value;
 
 use super::arrow::NativeBatch;
@@ -21,6 +21,7 @@ use pylog_client::admin::{by_name, configs, topics as admin};
 use pylog_client::config::{Isolation, Settings};
 use pylog_client::error::{ClientError, Owner, kind};
 use pylog_client::metadata::cluster::Cluster;
+use pylog_client::metadata::listed_topic::ListedTopic;
 use pylog_client::metadata::offsets::{self, OffsetQuery};
 use pylog_client::metadata::topic_partition::TopicPartition;
 use pylog_client::mirror::{batches, promote};
@@ -107,26 +108,29 @@ impl Client {
         })
     }
 
+    #[pyo3(signature = (names))]
+    fn list_partitions(&self, py: Python<'_>, names: Option<Vec<String>>) -> PyResult<Vec<RawTopic>> {
+        let names: Option<Vec<&str>> = names.as_ref().map(|names| names.iter().map(String::as_str).collect());
+        let topics = self.with(py, |cluster| admin::list_partitions(cluster, names.as_deref()))?;
+        Ok(topics.into_iter().map(raw_topic).collect())
+    }
+
     fn describe_cluster<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let answer = self.with(py, admin::describe_cluster)?;
         to_python(py, &answer)
     }
 
     #[pyo3(signature = (wanted, isolation_level="read_uncommitted"))]
-    fn list_offsets(
+    fn list_offsets<'py>(
         &self,
-        py: Python<'_>,
-        wanted: Vec<RawPosition>,
+        py: Python<'py>,
+        wanted: Vec<NamedPosition<'py>>,
         isolation_level: &str,
-    ) -> PyResult<Vec<(String, i32, i64, i64)>> {
+    ) -> PyResult<Vec<NamedOffset<'py>>> {
         let isolation = isolation(isolation_level)?;
-        let query = |(topic, partition, timestamp): &RawPosition| OffsetQuery {
-            topic_partition: TopicPartition::by_name(topic.as_str(), *partition),
-            timestamp: *timestamp,
-        };
-        let queries: Vec<OffsetQuery> = wanted.iter().map(query).collect();
+        let queries = offset_queries(&wanted)?;
         let found = self.with(py, |cluster| offsets::list_offsets(cluster, &queries, isolation))?;
-        let row = |((topic, partition, _), found): (RawPosition, offsets::Found)| {
+        let row = |((topic, partition, _), found): (NamedPosition<'py>, offsets::Found)| {
             (topic, partition, found.offset, found.timestamp)
         };
         Ok(wanted.into_iter().zip(found).map(row).collect())
@@ -300,8 +304,34 @@ pub fn isolation(level: &str) -> PyResult<Isolation> {
 
 /// Topic, partition, and a timestamp or an offset.
 pub type RawPosition = (String, i32, i64);
+/// As [`RawPosition`], with Python's own text of the topic: that of thousands of partitions is not copied, and goes back in
+/// the answers.
+type NamedPosition<'py> = (Bound<'py, PyString>, i32, i64);
+/// An answer: topic, partition, offset, timestamp.
+type NamedOffset<'py> = (Bound<'py, PyString>, i32, i64, i64);
+/// Name, id, whether it is internal, error, numbers of partitions.
+pub type RawTopic = (String, String, bool, Option<&'static str>, Vec<i32>);
 /// Topic, partition, start, end, most records, most bytes, whether one batch is taken at least.
 pub type RawLimitedRange = (String, i32, i64, i64, Option<i64>, Option<i64>, bool);
+
+/// A topic as Python takes it.
+pub fn raw_topic(topic: ListedTopic) -> RawTopic {
+    (topic.name, topic.topic_id, topic.is_internal, topic.error, topic.partitions)
+}
+
+/// Neighbours of one topic share its name.
+fn offset_queries(wanted: &[NamedPosition<'_>]) -> PyResult<Vec<OffsetQuery>> {
+    let mut shared: Arc<str> = "".into();
+    let query = |(topic, partition, timestamp): &NamedPosition<'_>| {
+        let name = topic.to_str()?;
+        if *shared != *name {
+            shared = name.into();
+        }
+        let topic_partition = TopicPartition::by_name(shared.clone(), *partition);
+        Ok(OffsetQuery { topic_partition, timestamp: *timestamp })
+    };
+    wanted.iter().map(query).collect()
+}
 
 /// A range as Python gives it.
 pub fn limited_range(raw: RawLimitedRange) -> LimitedRange {

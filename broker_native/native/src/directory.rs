@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use serde_json::Value;
 
-use super::client::{RawLimitedRange, RawPosition, isolation, limited_range, to_python};
+use super::client::{RawLimitedRange, RawPosition, RawTopic, isolation, limited_range, raw_topic, to_python};
 use super::ffi::enter;
 use pylog_client::error::ClientError;
 use pylog_client::read::advance::{LimitedRange, advance_fed};
@@ -38,6 +38,12 @@ impl LogDirectory {
     ) -> PyResult<Bound<'py, PyAny>> {
         let topics = enter(py, || self.directory.describe_topics(names.as_deref()))?;
         to_python(py, &Value::Array(topics))
+    }
+
+    #[pyo3(signature = (names))]
+    fn list_partitions(&self, py: Python<'_>, names: Option<Vec<String>>) -> PyResult<Vec<RawTopic>> {
+        let topics = enter(py, || self.directory.list_partitions(names.as_deref()))?;
+        Ok(topics.into_iter().map(raw_topic).collect())
     }
 
     #[pyo3(signature = (wanted, isolation_level="read_uncommitted"))]

@@ -101,6 +101,10 @@ class ArchiveLog:
         """Give the topics with these names, or all; as documents of `pylog_spark.results.topics.TopicDescription`."""
         return [self._described(name) for name in (self._names() if names is None else names)]
 
+    def list_partitions(self, names: Sequence[str] | None) -> list[tuple[str, str, bool, str | None, list[int]]]:
+        """Give the topics with these names, or all; as `pylog_spark.results.topics.ListedTopic`."""
+        return [self._listed(name) for name in (self._names() if names is None else names)]
+
     def stored_topics(self, names: Sequence[str] | None) -> list[StoredTopic]:
         """Give the topics with these names, or all. Raises `LogError` for one that is not there."""
         wanted = self._names() if names is None else names
@@ -276,18 +280,23 @@ class ArchiveLog:
         return open_frame(self._read(_Part(path, (frame,))), frame, path)
 
     def _described(self, name: str) -> dict[str, Any]:
-        stored = self.stored_topic(name)
-        numbers = range(0 if stored is None else stored.partitions)
+        _, topic_id, is_internal, error, numbers = self._listed(name)
         return {
             "name": name,
-            "topic_id": "" if stored is None else stored.topic_id,
-            "is_internal": False,
-            "error": _UNKNOWN if stored is None else None,
+            "topic_id": topic_id,
+            "is_internal": is_internal,
+            "error": error,
             "partitions": [
                 {"partition": each, "leader": -1, "leader_epoch": -1, "replicas": [], "isr": [], "error": None}
                 for each in numbers
             ],
         }
+
+    def _listed(self, name: str) -> tuple[str, str, bool, str | None, list[int]]:
+        stored = self.stored_topic(name)
+        if stored is None:
+            return name, "", False, _UNKNOWN, []
+        return name, stored.topic_id, False, None, list(range(stored.partitions))
 
     def stored_topic(self, name: str) -> StoredTopic | None:
         """Give the topic, of several that had the name the one that was archived last; None when there is none. Raises `LogError`."""

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::{change, error_name, leader, said, timeout_ms};
 use crate::error::{Result, code};
 use crate::metadata::cluster::Cluster;
+use crate::metadata::listed_topic::ListedTopic;
 use crate::metadata::offsets::partition_error;
 use crate::metadata::topic_id;
 use pylog_wire::ErrorCode;
@@ -19,12 +20,36 @@ use pylog_wire::messages::{
     CreatePartitionsRequest, CreateTopicsRequest, DeleteRecordsRequest, DeleteTopicsRequest,
 };
 
-/// Topics with their partitions; all when `names` is `None`. One that a broker of several does not know is looked for at
-/// others for a moment: it may have just been made.
+/// Topics with their partitions; all when `names` is `None`.
 ///
 /// # Errors
 /// Those of [`Cluster::metadata`], retried.
 pub fn describe_topics(cluster: &mut Cluster, names: Option<&[&str]>) -> Result<Vec<Value>> {
+    Ok(topics(cluster, names)?.iter().map(topic_json).collect())
+}
+
+/// As [`describe_topics`], of many partitions: only which there are.
+///
+/// # Errors
+/// Those of [`Cluster::metadata`], retried.
+pub fn list_partitions(cluster: &mut Cluster, names: Option<&[&str]>) -> Result<Vec<ListedTopic>> {
+    let listed = |topic: MetadataResponseTopic| {
+        let mut partitions: Vec<i32> = topic.partitions.iter().map(|shown| shown.partition_index).collect();
+        partitions.sort_unstable();
+        ListedTopic {
+            name: topic.name.unwrap_or_default(),
+            topic_id: topic_id::text(topic.topic_id),
+            is_internal: topic.is_internal,
+            error: error_name(topic.error_code),
+            partitions,
+        }
+    };
+    Ok(topics(cluster, names)?.into_iter().map(listed).collect())
+}
+
+/// Topics as metadata shows them. One that a broker of several does not know is looked for at others for a moment: it may
+/// have just been made.
+fn topics(cluster: &mut Cluster, names: Option<&[&str]>) -> Result<Vec<MetadataResponseTopic>> {
     let begun = Instant::now();
     let mut attempt = 0;
     loop {
@@ -32,7 +57,7 @@ pub fn describe_topics(cluster: &mut Cluster, names: Option<&[&str]>) -> Result<
         let unknown = ErrorCode::UnknownTopicOrPartition.code();
         let complete = answer.topics.iter().all(|topic| topic.error_code != unknown);
         if complete || begun.elapsed() >= cluster.news_take() {
-            return Ok(answer.topics.iter().map(topic_json).collect());
+            return Ok(answer.topics);
         }
         cluster.distrust_metadata();
         let pause = cluster.settings().backoff(attempt);

@@ -41,15 +41,15 @@ impl FailedBrokers {
 /// Leaders as metadata showed them last, and the newest epoch of each partition.
 #[derive(Debug, Default)]
 pub struct Leaders {
-    leaders: HashMap<TopicPartition, i32>,
+    /// By the topic's name and the partition's number.
+    leaders: HashMap<String, HashMap<i32, i32>>,
     epochs: HashMap<PartitionById, i32>,
 }
 
 impl Leaders {
     /// The leader of a partition, by its name.
     pub fn of(&self, partition: &TopicPartition) -> Option<i32> {
-        let by_name = TopicPartition::by_name(partition.topic.clone(), partition.partition);
-        self.leaders.get(&by_name).copied()
+        self.leaders.get(&*partition.topic)?.get(&partition.partition).copied()
     }
 
     /// Forgets leaders; what epochs were seen stays known.
@@ -71,7 +71,7 @@ impl Leaders {
         let mut stale = None;
         for topic in &answer.topics {
             let Some(name) = &topic.name else { continue };
-            self.leaders.retain(|known, _| *known.topic != **name);
+            let mut leaders = HashMap::with_capacity(topic.partitions.len());
             for partition in &topic.partitions {
                 let by_id = (topic.topic_id, partition.partition_index);
                 // Brokers without topic ids cannot say whether it is the same topic.
@@ -82,10 +82,13 @@ impl Leaders {
                 {
                     stale = Some(TopicPartition::by_name(name.as_str(), partition.partition_index));
                 } else if partition.leader_id >= 0 {
-                    let by_name = TopicPartition::by_name(name.as_str(), partition.partition_index);
-                    self.leaders.insert(by_name, partition.leader_id);
+                    leaders.insert(partition.partition_index, partition.leader_id);
                 }
             }
+            match leaders.is_empty() {
+                true => self.leaders.remove(name),
+                false => self.leaders.insert(name.clone(), leaders),
+            };
         }
         stale
     }
@@ -115,6 +118,22 @@ mod tests {
         assert_eq!(failed.order(all.iter()), [address(2), address(3), address(1)]);
         failed.add(&address(2));
         assert_eq!(failed.order(all.iter()), [address(3), address(1), address(2)]);
+    }
+
+    #[test]
+    fn leaders_are_those_of_the_last_answer_about_their_topic() {
+        let mut leaders = Leaders::default();
+        let mut answer = metadata(1);
+        assert_eq!(leaders.remember(&answer), None);
+        let named = answer.topics[0].clone();
+        answer.topics[0].name = Some("other".to_owned());
+        assert_eq!(leaders.remember(&answer), None);
+        assert_eq!(leaders.of(&TopicPartition::by_name("t", 0)), Some(1));
+        answer.topics[0] = named;
+        answer.topics[0].partitions.clear();
+        assert_eq!(leaders.remember(&answer), None);
+        assert_eq!(leaders.of(&TopicPartition::by_name("t", 0)), None);
+        assert_eq!(leaders.of(&TopicPartition::by_name("other", 0)), Some(1));
     }
 
     #[test]

@@ -61,9 +61,12 @@ fn attempt(
     let mut rounds: BTreeMap<i32, Vec<Vec<usize>>> = BTreeMap::new();
     let partitions: Vec<&TopicPartition> = wanted.iter().map(|query| &query.topic_partition).collect();
     let leaders = leaders(cluster, &partitions).map_err(|error| of_unknown(cluster, error, begun))?;
-    for (index, leader) in leaders.into_iter().enumerate() {
+    let mut times: HashMap<(&str, i32), usize> = HashMap::with_capacity(wanted.len());
+    for (index, (partition, leader)) in partitions.iter().zip(leaders).enumerate() {
         if found.get(index).is_some_and(Option::is_none) {
-            spread(rounds.entry(leader).or_default(), wanted, index);
+            let asked_before = times.entry((&*partition.topic, partition.partition)).or_default();
+            spread(rounds.entry(leader).or_default(), *asked_before, index);
+            *asked_before += 1;
         }
     }
     let asked: Vec<(i32, Vec<usize>)> = rounds
@@ -80,12 +83,8 @@ fn attempt(
 }
 
 /// A request may name a partition only once (Kafka refuses duplicates): a second timestamp goes into the next one.
-fn spread(requests: &mut Vec<Vec<usize>>, wanted: &[OffsetQuery], index: usize) {
-    let same = |other: &usize| match (wanted.get(*other), wanted.get(index)) {
-        (Some(left), Some(right)) => left.topic_partition.has_name_of(&right.topic_partition),
-        _ => false,
-    };
-    match requests.iter_mut().find(|request| !request.iter().any(same)) {
+fn spread(requests: &mut Vec<Vec<usize>>, asked_before: usize, index: usize) {
+    match requests.get_mut(asked_before) {
         Some(request) => request.push(index),
         None => requests.push(vec![index]),
     }

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::failure::of_directory;
 use crate::config::Isolation;
 use crate::error::{ClientError, Result};
+use crate::metadata::listed_topic::ListedTopic;
 use crate::metadata::topic_id;
 use crate::metadata::topic_partition::TopicPartition;
 use crate::read::feed::Aborted;
@@ -69,6 +70,14 @@ impl Directory {
     /// # Errors
     /// `KAFKA_STORAGE_ERROR`.
     pub fn describe_topics(&self, names: Option<&[String]>) -> Result<Vec<Value>> {
+        Ok(self.list_partitions(names)?.iter().map(topic_json).collect())
+    }
+
+    /// As [`Self::describe_topics`]: only which partitions there are.
+    ///
+    /// # Errors
+    /// `KAFKA_STORAGE_ERROR`.
+    pub fn list_partitions(&self, names: Option<&[String]>) -> Result<Vec<ListedTopic>> {
         let mut topics: BTreeMap<&str, Vec<&Named>> = BTreeMap::new();
         for at in self.found.partitions() {
             topics.entry(&at.topic).or_default().push(at);
@@ -82,20 +91,19 @@ impl Directory {
         }
     }
 
-    fn topic(&self, name: &str, partitions: &[&Named]) -> Result<Value> {
+    fn topic(&self, name: &str, partitions: &[&Named]) -> Result<ListedTopic> {
         let id = match partitions.first() {
             Some(at) => self.found.topic_id(at).map_err(|error| of_directory(&error))?,
             None => uuid::Uuid::nil(),
         };
         let missing = ErrorCode::UnknownTopicOrPartition.name();
-        let partition = |at: &&Named| json!({"partition": at.partition, "leader": -1, "leader_epoch": -1, "replicas": [], "isr": [], "error": null});
-        Ok(json!({
-            "name": name,
-            "topic_id": topic_id::text(id),
-            "is_internal": LogDirectory::is_internal(name),
-            "error": partitions.is_empty().then_some(missing),
-            "partitions": partitions.iter().map(partition).collect::<Vec<_>>(),
-        }))
+        Ok(ListedTopic {
+            name: name.to_owned(),
+            topic_id: topic_id::text(id),
+            is_internal: LogDirectory::is_internal(name),
+            error: partitions.is_empty().then_some(missing),
+            partitions: partitions.iter().map(|at| at.partition).collect(),
+        })
     }
 
     /// Offset and timestamp of the first record of a partition that is not older than `timestamp_ms`, (-1, -1) without one; its first
@@ -242,4 +250,15 @@ impl Directory {
         let mut notices = self.notices.lock();
         damage.iter().for_each(|damage| notices.push(damage.to_string()));
     }
+}
+
+fn topic_json(topic: &ListedTopic) -> Value {
+    let partition = |number: &i32| json!({"partition": number, "leader": -1, "leader_epoch": -1, "replicas": [], "isr": [], "error": null});
+    json!({
+        "name": topic.name,
+        "topic_id": topic.topic_id,
+        "is_internal": topic.is_internal,
+        "error": topic.error,
+        "partitions": topic.partitions.iter().map(partition).collect::<Vec<_>>(),
+    })
 }
