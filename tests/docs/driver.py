@@ -1,7 +1,8 @@
 """Runs the Python of pages in one process, so in one Java process of Spark's: ``python -m tests.docs.driver PAGES OUTCOMES``.
 
 PAGES is a file of JSON: a list of [page, program, folder]. Each program has a namespace and a working directory of its own and finds
-no session of Spark's running. A line of JSON, [page, what it printed, traceback or null], is added to OUTCOMES after each.
+no session of Spark's running. A line of JSON, [page, what it printed, traceback or null], is added to OUTCOMES after each. Where a folder
+comes again, the brokers that its first program has left are stopped first, as they would be by the end of its process.
 """
 
 import contextlib
@@ -11,14 +12,17 @@ import os
 import sys
 import traceback
 from pathlib import Path
+from typing import Any
+
+from pylog_spark.broker.process import Broker
 
 
-def run(page: str, program: str) -> tuple[str, str | None]:
-    """What a program printed, and the traceback of what it raised. Line numbers are the page's."""
+def run(page: str, program: str, names: dict[str, Any]) -> tuple[str, str | None]:
+    """What a program printed, and the traceback of what it raised. Line numbers are the page's; `names` is its namespace."""
     printed = io.StringIO()
     try:
         with contextlib.redirect_stdout(printed):
-            exec(compile(program, page, "exec"), {"__name__": "__main__"})
+            exec(compile(program, page, "exec"), names)
     except Exception:  # noqa: BLE001  # it is reported, and the next page runs
         return printed.getvalue(), traceback.format_exc()
     return printed.getvalue(), None
@@ -47,9 +51,19 @@ def end_spark() -> None:
 
 
 if __name__ == "__main__":
-    for name, text, place in json.loads(Path(sys.argv[1]).read_text()):
+    work = json.loads(Path(sys.argv[1]).read_text())
+    first: dict[str, dict[str, Any]] = {}
+    for number, (name, text, place) in enumerate(work):
         work_in(place)
-        outcome = run(name, text)
+        for left in first.pop(place, {}).values():
+            if isinstance(left, Broker):
+                left.close()
+        namespace: dict[str, Any] = {"__name__": "__main__"}
+        if any(later == place for _, _, later in work[number + 1 :]):
+            first[place] = namespace
+        outcome = run(name, text, namespace)
+        # Its clients end with its names.
+        del namespace
         end_spark()
         with open(sys.argv[2], "a") as outcomes:
             outcomes.write(json.dumps([name, *outcome]) + "\n")
