@@ -50,7 +50,9 @@ QUERIES = queries()
 def numbers(tmp_path_factory: pytest.TempPathFactory) -> Numbers:
     """The labels of all numbers, by name, of a broker that has been written to, archives, and has a group."""
     folder = tmp_path_factory.mktemp("broker")
-    archiving = LocalBroker(folder / "data", http=True, archive_url=str(folder / "archive"))
+    # By default it looks into the archive once in 30 seconds.
+    often = {"remote_log_manager_task_interval_ms": 200}
+    archiving = LocalBroker(folder / "data", http=True, archive_url=str(folder / "archive"), **often)
     with archiving as broker, Admin(broker.bootstrap_servers) as admin:
         admin.create_topic("t", partitions=1, config={"remote.storage.enable": "true"})
         with Producer(broker.bootstrap_servers, "t") as producer:

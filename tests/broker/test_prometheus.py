@@ -70,7 +70,9 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
     registry = CollectorRegistry()
     registry.register(kept.query_collector())
     server, thread = start_http_server(0, "127.0.0.1", registry=registry)
-    archiving = LocalBroker(folder / "data", http=True, archive_url=str(folder / "archive"))
+    # By default it looks into the archive once in 30 seconds.
+    often = {"remote_log_manager_task_interval_ms": 200}
+    archiving = LocalBroker(folder / "data", http=True, archive_url=str(folder / "archive"), **often)
     with archiving as broker, Admin(broker.bootstrap_servers) as admin:
         admin.create_topic("t", 1, config={"remote.storage.enable": "true"})
         with Producer(broker.bootstrap_servers, "t") as producer:
