@@ -36,7 +36,7 @@ _LOG_LINES = 200
 
 SETTINGS: dict[str, Any] = {
     "zookeeper_session_timeout_ms": int(SESSION_S * 1000),
-    "zookeeper_connection_timeout_ms": 20_000,
+    "zookeeper_connection_timeout_ms": 45_000,
     "replica_lag_time_max_ms": int(LAG_S * 1000),
     "replica_fetch_wait_max_ms": 100,
     "replica_fetch_backoff_ms": 50,
