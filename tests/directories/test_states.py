@@ -79,7 +79,7 @@ def test_a_time_leads_to_the_record_to_which_it_led_the_client(logs: Logs) -> No
                 assert (offset, stamp) == (expected.offset, expected.timestamp_ms), (topic, wanted)
 
 
-def test_topics_ids_and_internal_ones_are_told(logs: Logs) -> None:
+def test_topics_ids_and_internal_ones_are_shown(logs: Logs) -> None:
     directory = LogDirectory(str(logs.path))
     found = {str(topic["name"]): topic for topic in directory.describe_topics(None)}
     assert set(TOPICS) <= found.keys()
