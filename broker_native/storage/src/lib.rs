@@ -21,7 +21,7 @@
 //! | [`partition_log`] | one partition: append, read, flush, recovery, retention | `checkpoint`, `config`, `disk`, `epochs`, `error`, `files`, `first_record`, `flusher`, `identity`, `inventory`, `names`, `producers`, `scan`, `segment`, `shared`, `types` |
 //! | [`cleaner`] | compaction | `config`, `disk`, `error`, `names`, `partition_log`, `producers`, `segment`, `shared`, `types` |
 //! | [`directory`] | a data directory read without its broker | `checkpoint`, `disk`, `error`, `files`, `first_record`, `identity`, `index`, `names`, `producers`, `scan`, `segment`, `types` |
-//! | [`manager`] | one data directory | `checkpoint`, `cleaner`, `clock`, `config`, `disk`, `error`, `identity`, `names`, `partition_log`, `shared`, `types` |
+//! | [`manager`] | one data directory | `cleaner`, `clock`, `config`, `disk`, `error`, `identity`, `names`, `partition_log`, `shared`, `types` |
 //!
 //! # What is promised
 //! - A batch is in the log whole or not at all; what was acknowledged is never cut, changed or served damaged.

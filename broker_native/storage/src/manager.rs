@@ -11,7 +11,6 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::{Condvar, Mutex};
 use uuid::Uuid;
 
-use super::checkpoint::PartitionOffsets;
 use super::cleaner::{Cleaner, CleanerConfig, Cleaning, Pace};
 use super::clock::Clock;
 use super::config::{LogConfig, ManagerConfig};
@@ -250,13 +249,9 @@ impl LogManager {
             self.shared.bury(grave, true, delay_ms);
             names.push(at);
         }
-        let forget = |offsets: &mut PartitionOffsets| names.iter().for_each(|at| _ = offsets.remove(at));
-        self.shared.update_recovery_points(forget)?;
-        self.shared.update_log_starts(forget)?;
-        self.shared.update_high_watermarks(forget)?;
         names.iter().for_each(|at| self.cleaner.forget(at));
+        self.shared.forget(&names)?;
         self.shared.inventory.forget(&*self.shared.disk, &names)?;
-        self.shared.update_cleaner_offsets(forget)?;
         first
     }
 

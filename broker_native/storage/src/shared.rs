@@ -91,6 +91,18 @@ impl Checkpoint {
         }
         Ok(())
     }
+
+    /// Takes partitions out. The content, which names every log, is copied only where it names one of them: each new log asks.
+    ///
+    /// # Errors
+    /// Those of [`Checkpoint::update`].
+    fn forget(&self, disk: &dyn Disk, dir: &Path, going: &[TopicPartition]) -> Result<()> {
+        let is_named = |offsets: &PartitionOffsets| going.iter().any(|at| offsets.contains_key(at));
+        if !is_named(&self.offsets.lock()) {
+            return Ok(());
+        }
+        self.update(disk, dir, |offsets| going.iter().for_each(|at| _ = offsets.remove(at)))
+    }
 }
 
 impl Shared {
@@ -153,6 +165,15 @@ impl Shared {
     /// Those of [`Checkpoint::update`].
     pub fn update_high_watermarks(&self, change: impl FnOnce(&mut PartitionOffsets)) -> Result<()> {
         self.high_watermarks.update(&*self.disk, &self.dir, change)
+    }
+
+    /// Takes partitions that are gone, or not there yet, out of all checkpoints.
+    ///
+    /// # Errors
+    /// Those of [`Checkpoint::update`]; checkpoints behind the one that failed are as before.
+    pub fn forget(&self, going: &[TopicPartition]) -> Result<()> {
+        let all = [&self.recovery_points, &self.log_starts, &self.high_watermarks, &self.cleaner_offsets];
+        all.into_iter().try_for_each(|each| each.forget(&*self.disk, &self.dir, going))
     }
 
     /// Renames a segment's file and unlinks it `delay_ms` later. A file that cannot be renamed is left for the next

@@ -114,18 +114,7 @@ impl Opening<'_> {
 
     /// A directory of that name may have been there before, and a checkpoint may still name it.
     fn forget_checkpoints(&self) -> Result<()> {
-        self.shared.update_recovery_points(|points| {
-            points.remove(self.at);
-        })?;
-        self.shared.update_log_starts(|starts| {
-            starts.remove(self.at);
-        })?;
-        self.shared.update_high_watermarks(|offsets| {
-            offsets.remove(self.at);
-        })?;
-        self.shared.update_cleaner_offsets(|offsets| {
-            offsets.remove(self.at);
-        })
+        self.shared.forget(std::slice::from_ref(self.at))
     }
 
     /// Adds an empty segment at `offset`.
