@@ -270,12 +270,22 @@ class Bench:
         admin = AdminClient({**self.way.client(ADMIN), **QUICK})
         until(lambda: admin.list_topics(timeout=WHOLE_WITHIN_S).controller_id in self.ids, "a controller")
         wanted = NewTopic(name, partitions, replicas, config=texts)
-        try:
-            admin.create_topics([wanted], request_timeout=WHOLE_WITHIN_S)[name].result(2 * WHOLE_WITHIN_S)
-        except KafkaException as error:
-            # librdkafka asks again when a connection breaks, and then meets what it has made itself.
-            if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
-                raise
+
+        def is_made() -> bool:
+            try:
+                admin.create_topics([wanted], request_timeout=WHOLE_WITHIN_S)[name].result(2 * WHOLE_WITHIN_S)
+            except KafkaException as error:
+                code = error.args[0].code()
+                # On a slow machine the controller may lose ZooKeeper for a moment; librdkafka does not ask the next one.
+                if code == KafkaError.NOT_CONTROLLER:
+                    admin.list_topics(timeout=WHOLE_WITHIN_S)
+                    return False
+                # It asks again when a connection breaks, and then meets what it has made itself.
+                if code != KafkaError.TOPIC_ALREADY_EXISTS:
+                    raise
+            return True
+
+        until(is_made, f"{name} is made")
         until(lambda: self.watcher.is_whole([name]), f"{name} has leaders and full ISRs")
         for broker in self.ids:
             with self.admin(broker) as asked:

@@ -1,13 +1,12 @@
 """Which questions are asked again while no broker answers, and for how long."""
 
-from dataclasses import asdict
 from types import SimpleNamespace
 
 import pytest
 
 from pylog_spark.errors import PylogError
 from pylog_spark.options import STREAM, read_options
-from pylog_spark.results.topics import PartitionDescription, TopicDescription
+from pylog_spark.results.topics import ListedTopic
 from pylog_spark.source.log import Log
 from pylog_spark.spark import contact
 from pylog_spark.spark.contact import until_reachable
@@ -62,9 +61,9 @@ def test_the_driver_asks_as_often_as_fetch_offset_num_retries_says(
     pauses: list[float] = []
     given = {"bootstrap.servers": "b:1", "subscribe": "t", "fetchOffset.retryIntervalMs": "70"}
     log = Log(read_options(given, STREAM), sleep_s=pauses.append)
-    partition = PartitionDescription(0, 1, 0, (1,), (1,), None)
-    topic = asdict(TopicDescription("t", "id", False, None, (partition,)))
-    client = type("Client", (), {"describe_topics": Answers(*[AWAY] * away, [topic])})()
+    client = type(
+        "Client", (), {"list_partitions": Answers(*[AWAY] * away, [ListedTopic("t", "id", False, None, [0])])}
+    )()
     monkeypatch.setattr(log, "_connected", lambda: client)
     if fails:
         with pytest.raises(PylogError, match="PYLOG_UNREACHABLE"):
