@@ -264,18 +264,18 @@ def test_a_store_that_hangs_holds_up_nobody_who_reads_what_the_broker_has(tmp_pa
             admin.create_topic("hot", 1)
         (folder,) = (tmp_path / "archive" / "topics" / "cold").iterdir()
         first = min((folder / "0").glob("*.pylog.zst"))
-        content = first.read_bytes()
-        first.unlink()
-        os.mkfifo(first)
+        whole, pipe = tmp_path / "whole", tmp_path / "pipe"
+        first.rename(whole)
+        os.mkfifo(pipe)
+        first.hardlink_to(pipe)
         with pytest.raises(AssertionError, match="0 of 1 records from 0 on"):
             read_within(servers, "cold", 2)
         write(servers, "hot", ["one"])
         assert len(read_from(servers, "hot", 0, 1)) == 1
-        # Who opens it gets an end of file, an object that is damaged, and asks again.
-        with first.open("wb"):
+        # Who opened it gets an end of file, an object that is damaged, and asks again: it must not meet the pipe a second time.
+        whole.replace(first)
+        with pipe.open("wb"):
             pass
-        first.unlink()
-        first.write_bytes(content)
         assert len(read_from(servers, "cold", 0, 600)) == 600
 
 
