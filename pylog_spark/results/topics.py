@@ -59,14 +59,8 @@ class ListedTopic(NamedTuple):
 
     Attributes
     ----------
-    name : str
-        Its name.
-    topic_id : str
-        Its id, a new one when it is deleted and created again; empty where brokers have none, or the topic does not exist.
-    is_internal : bool
-        Whether it belongs to the brokers.
-    error : str or None
-        Kafka's name of the error, such as ``UNKNOWN_TOPIC_OR_PARTITION``; None without one.
+    name, topic_id, is_internal, error
+        As of `TopicDescription`.
     partitions : list of int
         The numbers of its partitions, in order; none where there is an error.
     """

@@ -34,7 +34,7 @@ from pylog_spark.offsets.position import Position
 from pylog_spark.offsets.ranges import OffsetRange
 from pylog_spark.offsets.visible import Taken, Wish
 from pylog_spark.options import ReadOptions
-from pylog_spark.results.topics import ListedTopic, TopicDescription
+from pylog_spark.results.topics import ListedTopic
 from pylog_spark.source.cold_parts import ColdParts
 from pylog_spark.source.joined import JoinedLog
 from pylog_spark.source.origin import Archive, Origin, warn
@@ -315,7 +315,7 @@ class Log:
             self._sleep_s(self._options.offset_retry_ms / 1_000)
             attempt += 1
 
-    def _topic_error(self, topic: TopicDescription | ListedTopic) -> PylogError:
+    def _topic_error(self, topic: ListedTopic) -> PylogError:
         """The error of a topic that the user named."""
         if self._options.path is None:
             return topic_error(topic.name, str(topic.error))

@@ -45,7 +45,7 @@ class Seen(NamedTuple):
     end : Position
         The end of each partition, with the topics' ids.
     earliest : dict of TopicPartition to int
-        The earliest offset of those partitions that have moved: that end elsewhere than the position, are new or of a topic that was
+        The earliest offset of those partitions that have moved: that do not end where the position is, are new or of a topic that was
         created again.
     """
 

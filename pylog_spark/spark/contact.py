@@ -15,7 +15,7 @@ from typing import TypeVar
 from pylog_spark.errors import PylogError, native, translated
 from pylog_spark.results.configs import ConfigDescription
 from pylog_spark.results.decoding import all_decoded, decoded
-from pylog_spark.results.topics import ClusterDescription, TopicDescription
+from pylog_spark.results.topics import ClusterDescription, ListedTopic
 
 #: Longest wait in ms for a first contact, and for one connection in it.
 FIRST_CONTACT_MS = 5_000
@@ -30,8 +30,8 @@ _PAUSE_MAX_S = 1.0
 Answer = TypeVar("Answer")
 
 
-def first_contact(config: Mapping[str, str], topics: Sequence[str]) -> list[TopicDescription]:
-    """Ask for `topics` and give their descriptions; unknown ones carry their error.
+def first_contact(config: Mapping[str, str], topics: Sequence[str]) -> list[ListedTopic]:
+    """Ask for `topics`; unknown ones carry their error.
 
     Raises
     ------
@@ -41,7 +41,7 @@ def first_contact(config: Mapping[str, str], topics: Sequence[str]) -> list[Topi
     with translated():
         client = native().Client(_with_short_timeouts(config))
         try:
-            return all_decoded(TopicDescription, client.describe_topics(list(topics)))
+            return [ListedTopic(*topic) for topic in client.list_partitions(list(topics))]
         finally:
             client.close()
 

@@ -10,7 +10,7 @@ import pytest
 from tests.hostile.neighbour import Clock, ProcessorClock
 
 _SPUN_S = 0.3
-#: It says when it has started, and works when it is told to.
+#: It says when it has started, and works when it gets a line.
 _SPIN = (
     "import time\nprint(flush=True); input(); end = time.process_time() + "
     f"{_SPUN_S}\nwhile time.process_time() < end: pass\nprint(flush=True); input()"

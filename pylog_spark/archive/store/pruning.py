@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from pylog_spark.archive.store.cuts import all_cuts, kept_from
 from pylog_spark.archive.store.layout import partition_folder
-from pylog_spark.archive.store.manifest import Manifest
+from pylog_spark.archive.store.manifest import Manifest, StoredSegment
 from pylog_spark.archive.store.objects import Objects
 from pylog_spark.archive.store.writing import PartitionWriter
 
@@ -47,7 +47,7 @@ def prune(
             before = writer.manifest
             if before_ms is not None:
                 _remove(objects, writer, before_ms)
-            gone = drop_objects(objects, writer, before)
+            gone = _drop_objects(objects, writer, before)
             left = drop_unnamed(objects, writer, grace_s)
             yield Pruned(topic, partition, writer.manifest.start, gone.segments, gone.bytes, left)
 
@@ -59,12 +59,17 @@ class Dropped(NamedTuple):
     bytes: int
 
 
-def drop_objects(objects: Objects, writer: PartitionWriter, before: Manifest) -> Dropped:
+def lost(before: Manifest, after: Manifest) -> tuple[StoredSegment, ...]:
+    """The segments that a manifest named before, and does not name now: their objects may go."""
+    kept = {segment.name for segment in after.segments}
+    return tuple(segment for segment in before.segments if segment.name not in kept)
+
+
+def _drop_objects(objects: Objects, writer: PartitionWriter, before: Manifest) -> Dropped:
     """Remove the objects of segments that the manifest named before, and does not now. Raises OSError."""
     after = writer.manifest
     folder = partition_folder(after.topic, after.topic_id, after.partition)
-    kept = {segment.name for segment in after.segments}
-    gone = [segment for segment in before.segments if segment.name not in kept]
+    gone = lost(before, after)
     for segment in gone:
         objects.delete(f"{folder}/{segment.name}")
     return Dropped(len(gone), sum(segment.size for segment in gone))

@@ -12,7 +12,7 @@ from collections.abc import Collection
 from pylog_spark.archive.store.layout import partition_folder
 from pylog_spark.archive.store.manifest import Manifest, StoredSegment
 from pylog_spark.archive.store.objects import Objects
-from pylog_spark.archive.store.pruning import Dropped
+from pylog_spark.archive.store.pruning import Dropped, lost
 from pylog_spark.archive.tiered.broker import Partition
 from pylog_spark.archive.tiered.counting import Counting
 
@@ -48,10 +48,8 @@ class Removals:
 
     def lost(self, at: Partition, before: Manifest, after: Manifest) -> None:
         """A manifest was changed: what only the one before names is to go now."""
-        kept = {segment.name for segment in after.segments}
-        gone = tuple(segment for segment in before.segments if segment.name not in kept)
         self._note(self._due, at, ())
-        self._note(self._left, at, (*self._left.get(at.key, ()), *gone))
+        self._note(self._left, at, (*self._left.get(at.key, ()), *lost(before, after)))
 
     def drop(self, at: Partition) -> Dropped:
         """Delete the objects that no manifest names any more. Raises OSError: the rest is tried the next time."""
