@@ -19,6 +19,8 @@ _GOOD = {
     "mvn": "exit 0",
     "npm": "exit 0",
     "openssl": "exit 0",
+    "prometheus": "exit 0",
+    "promtool": "exit 0",
 }
 
 
@@ -77,6 +79,14 @@ def test_missing_things_are_listed_as_debian_packages_for_ci(tmp_path: Path) -> 
     done = preflight(tmp_path, "packages", java=None, kcat=None, mvn=None, cc=None)
     assert done.returncode == 1
     assert done.stdout.split() == ["default-jre-headless", "gcc", "kcat", "maven"]
+
+
+def test_a_tool_whose_tests_are_skipped_without_it_is_listed_for_ci_and_demanded_of_nobody(tmp_path: Path) -> None:
+    (tmp_path / "packages").mkdir()
+    listed = preflight(tmp_path / "packages", "packages", promtool=None)
+    assert (listed.returncode, listed.stdout.split()) == (1, ["prometheus"])
+    (tmp_path / "test").mkdir()
+    assert preflight(tmp_path / "test", "test", prometheus=None, promtool=None).returncode == 0
 
 
 def test_make_develop_builds_nothing_when_something_is_missing(tmp_path: Path) -> None:
