@@ -36,9 +36,15 @@ class Broker(Protocol):
 
 
 class PylogBroker:
-    """`pylog broker` as a user starts it, over `folder`."""
+    """`pylog broker` as a user starts it, over `folder`; with `http` it has its page and metrics."""
 
-    def __init__(self, folder: Path, settings: Mapping[str, str] | None = None, listen: str | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        settings: Mapping[str, str] | None = None,
+        listen: str | None = None,
+        http: bool = False,
+    ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self.data_dir = folder / "data"
@@ -46,11 +52,19 @@ class PylogBroker:
         self._settings = [word for pair in words.items() for word in ("--config", "=".join(pair))]
         self._port = int(listen.split(",")[0].rpartition(":")[2]) if listen else free_port()
         self._listen = listen or self.bootstrap_servers
+        self._http = f"127.0.0.1:{free_port()}" if http else None
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def bootstrap_servers(self) -> str:
         return f"127.0.0.1:{self._port}"
+
+    @property
+    def http_url(self) -> str:
+        """Where its page is."""
+        if self._http is None:
+            raise RuntimeError("this broker has no page")
+        return f"http://{self._http}"
 
     @property
     def pid(self) -> int:
@@ -60,9 +74,10 @@ class PylogBroker:
 
     def start(self) -> float:
         command = [str(Path(sys.executable).parent / "pylog"), "broker", "--data-dir", str(self.data_dir)]
+        http = ["--http", self._http] if self._http else []
         with open(self._folder / "broker.log", "ab") as log:
             self._process = subprocess.Popen(
-                [*command, "--listen", self._listen, *self._settings],
+                [*command, "--listen", self._listen, *http, *self._settings],
                 stdout=log,
                 stderr=log,
                 stdin=subprocess.DEVNULL,
@@ -81,13 +96,13 @@ def make_broker(side: str, folder: Path, settings: Mapping[str, str] | None = No
     return KafkaBroker(folder, settings) if side == "kafka" else PylogBroker(folder, settings)
 
 
-def make_tls_broker(side: str, folder: Path, key_and_certificate: str) -> tuple[Broker, str, str]:
-    """A stopped broker of `side` with a plain listener and one with TLS, and the addresses of both."""
+def make_tls_broker(side: str, folder: Path, key_and_certificate: str, http: bool = False) -> tuple[Broker, str, str]:
+    """A stopped broker of `side` with a plain listener and one with TLS, and the addresses of both; pylog's with its page, if `http`."""
     plain, tls, controller = (f"127.0.0.1:{port}" for port in free_ports(3))
     listen = f"PLAINTEXT://{plain},SSL://{tls}"
     settings = {"ssl.keystore.type": "PEM", "ssl.keystore.location": key_and_certificate}
     if side == "pylog":
-        return PylogBroker(folder, settings, listen), plain, tls
+        return PylogBroker(folder, settings, listen, http), plain, tls
     settings |= {
         "controller.quorum.voters": f"1@{controller}",
         "listeners": f"{listen},CONTROLLER://{controller}",

@@ -18,6 +18,7 @@ from benchmarks import (
     streams,
     tables,
     typed,
+    web,
 )
 from benchmarks.coordination import commits, transactions
 from benchmarks.row import Row, at_most, part, ratio_at_least, ratio_at_most
@@ -178,6 +179,14 @@ _PLANNING_ROWS = (
         partial(planning.planned, partitions=10_000)),
 )  # fmt: skip
 
+_WEB_ROWS = (
+    Row("start-all", "start to first answer, with TLS, page and metrics", "s", False, at_most(0.12, "s"), web.start_time),
+    Row("rss-all", "memory, idle, with TLS, page and metrics", "MiB", False, at_most(21, "MiB"), web.memory),
+    Row("page-10000", "the page's list of 10,000 topics in a browser", "ms", False, at_most(1_000, "ms"),
+        partial(web.page, topics=10_000, figure="ms")),
+    Row("page-10000-kib", "  what the broker answers for it", "KiB", False, part(), partial(web.page, topics=10_000, figure="kib")),
+)  # fmt: skip
+
 _AUDIT_ROWS = (
     Row("audit-write", "Spark batch write 100 B, counted for an audit", "M rows/s", True, ratio_at_least(0.99, audit.UNCOUNTED),
         partial(audit.spark_write, records=3_000_000, value_bytes=100)),
@@ -297,6 +306,7 @@ ROWS: tuple[Row, ...] = (
     + _TYPED_ROWS
     + _FRAME_ROWS
     + _PLANNING_ROWS
+    + _WEB_ROWS
     + _AUDIT_ROWS
     + _CPU_ROWS
     + _TLS_ROWS

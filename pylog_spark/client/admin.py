@@ -21,6 +21,7 @@ from pylog_spark.results.topics import (
     CreateTopicResult,
     DeletedRecords,
     DeleteTopicResult,
+    ListedTopic,
     NamedResult,
     PartitionOffset,
     TopicDescription,
@@ -74,6 +75,11 @@ class Admin(GroupAdmin, ReplicaAdmin, SecurityAdmin, TransactionAdmin):
         """Describe `names`, or all topics. Never creates one."""
         with translated():
             return all_decoded(TopicDescription, self._client.describe_topics(names))
+
+    def list_topics(self) -> list[ListedTopic]:
+        """List all topics with the numbers of their partitions: where there are thousands, several times as quick as `topics`."""
+        with translated():
+            return [ListedTopic(*each) for each in self._client.list_partitions(None)]
 
     def topic(self, name: str) -> TopicDescription:
         """Describe one topic. Raises `LogError` when it does not exist.

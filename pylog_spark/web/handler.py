@@ -25,6 +25,8 @@ class Handler(BaseHTTPRequestHandler, ABC):
 
     protocol_version = "HTTP/1.1"
     timeout = server.IDLE_S
+    # An answer is written in two pieces, headers and body; the second would wait for the client to acknowledge the first, for 40 ms.
+    disable_nagle_algorithm = True
     server_version, sys_version = "pylog", ""
     _is_cut = False
 

@@ -1,5 +1,6 @@
 """What a broker's page does with more than fits into an answer: each bound leaves a way to go on, and says what it left out."""
 
+import json
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
@@ -28,9 +29,15 @@ class Here:
             closing(open_broker(str(folder), [("listeners", "PLAINTEXT://127.0.0.1:0")], False))
         )
         options = HttpOptions("127.0.0.1:0", {}, without_login=False, allow_plaintext=False)
+        self.broker = broker
         self.page = Page(stack.enter_context(closing(open_pages(broker, options))).url)
         self.servers = broker.bootstrap_servers
         self.admin = stack.enter_context(Admin(self.servers))
+
+    def requests(self, api: str) -> int:
+        """How many requests of this kind the broker has answered."""
+        counts = {each["api"]: each["buckets"] for each in json.loads(self.broker.request_times())}
+        return sum(count for _, count in counts.get(api, []))
 
     def write(self, topic: str, values: list[bytes], partition: int = 0) -> None:
         """Write records to one partition."""
@@ -128,6 +135,20 @@ def test_lists_are_cut_with_a_sentence(here: Here, topic: str, monkeypatch: pyte
     assert ([each["name"] for each in last["topics"]], last["cut"]) == (["many-3", "many-4"], None)
     said = here.page.get("groups").said
     assert (len(said["groups"]), said["cut"]) == (2, "2 groups are listed; 3 more are not.")
+
+
+def test_of_many_topics_no_more_are_described_than_the_page_has(here: Here, new_topic: str) -> None:
+    for number in range(20):
+        here.admin.create_topic(f"{new_topic}-{number}", 10, 1)
+    here.page.get("user")
+    before = here.requests("Metadata")
+    answer = here.page.get("topics", search=new_topic, skip=10, limit=5)
+    # One for the names of all, one for what is shown of five.
+    assert here.requests("Metadata") == before + 2
+    assert [each["name"] for each in answer.said["topics"]] == [f"{new_topic}-{number}" for number in range(10, 15)]
+    assert (answer.said["total"], len(answer.body) < 1_000) == (20, True)
+    by_state = here.page.get("topics", search=new_topic, skip=10, limit=5, sort="state")
+    assert by_state.said["topics"] == answer.said["topics"]
 
 
 def test_of_a_topic_with_many_partitions_one_is_to_be_named(

@@ -11,6 +11,7 @@ import pytest
 from pylog_spark.client import Admin
 from pylog_spark.results.security import AclBinding
 from pylog_spark.testing import LocalBroker
+from pylog_spark.web.console import static_files
 from tests.harness.security import AUTHORIZER
 from tests.web.asking import CHANGE, Page
 
@@ -18,6 +19,7 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'"
 )
+STATIC = Path(static_files.__file__).with_name("static")
 TOPIC = b'{"name": "made-by-another-site"}'
 
 
@@ -82,6 +84,9 @@ def test_the_files_of_the_page_are_served_for_this_page_alone(page: Page) -> Non
     assert (index.headers["content-security-policy"], index.headers["cache-control"]) == (POLICY, "no-cache")
     names = re.findall(r'(?:src|href)="(/[^"]+)"', index.body.decode())
     assert "/static/main.js" in names
+    # A module that is not named here would only be found in another one, one after the other.
+    modules = {f"/static/{each.relative_to(STATIC).as_posix()}" for each in STATIC.rglob("*.js")}
+    assert modules <= set(names)
     for name in names:
         file = page.raw("GET", name)
         assert (file.status, file.headers["x-content-type-options"]) == (200, "nosniff"), name

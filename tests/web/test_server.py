@@ -19,10 +19,11 @@ Connect = Callable[[], socket.socket]
 
 
 class Echo(Handler):
-    """Answers with the length of the body."""
+    """Answers with the length of the body; says in a header whether what is written is sent at once."""
 
     def answered(self) -> Content:
-        return Content("text/plain", f"{len(self.body())}".encode())
+        at_once = bool(self.connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        return Content("text/plain", f"{len(self.body())}".encode(), headers=(("At-Once", str(at_once)),))
 
     def refused(self, refusal: Refusal) -> Content:
         return Content("text/plain", refusal.sentence.encode())
@@ -60,6 +61,12 @@ def answer(wire: socket.socket) -> bytes:
     while piece := wire.recv(65536):
         read += piece
     return read
+
+
+def test_the_body_of_an_answer_does_not_wait_until_its_headers_are_acknowledged(connect: Connect) -> None:
+    with connect() as wire:
+        wire.sendall(b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n")
+        assert b"At-Once: True\r\n" in answer(wire)
 
 
 @pytest.mark.parametrize(

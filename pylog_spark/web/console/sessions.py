@@ -15,19 +15,20 @@ import re
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Generic, TypeVar
 
 from pylog_spark.client.admin import Admin
 from pylog_spark.client.errors import LogError
-from pylog_spark.results.topics import TopicDescription
+from pylog_spark.results.topics import ListedTopic, TopicDescription
 from pylog_spark.web.access import LOGINS_MAX, credentials, unauthorized
 from pylog_spark.web.console.refusals import ConsoleRefusal, of_error
 
 SESSIONS_MAX = 64
 IDLE_S = 300.0
 AGE_S = 900.0
-#: A list of all topics that took so long to get is shown again for so many times as long, and for so many seconds at most.
+#: An answer about all topics that took so long to get is given again for so many times as long, and for so many seconds at most.
 TOPICS_SLOW_S, TOPICS_REST, TOPICS_KEPT_S = 0.05, 10.0, 5.0
 _NUMBERS = re.compile(r"0*(\d+)")
 # A request of the page waits for the brokers for so long.
@@ -40,6 +41,35 @@ _BOUNDS = {
 }
 # What tells brokers who somebody is; nobody else comes in with the server's own.
 _OWN_CERTIFICATE = ("ssl.keystore.", "ssl.key.", "ssl.certificate.")
+
+
+_Topics = TypeVar("_Topics")
+
+
+class _Kept(Generic[_Topics]):
+    """What is asked about all topics; an answer that took long is given again for a while. Thread-safe: who comes together asks once."""
+
+    def __init__(self, ask: Callable[[], list[_Topics]]) -> None:
+        self._ask = ask
+        self._lock = threading.Lock()
+        self._answer: list[_Topics] = []
+        self._until = 0.0
+
+    def now(self) -> list[_Topics]:
+        """The answer."""
+        with self._lock:
+            began = time.monotonic()
+            if began >= self._until:
+                self._answer = self._ask()
+                now = time.monotonic()
+                took = now - began
+                self._until = now + min(took * TOPICS_REST, TOPICS_KEPT_S) if took > TOPICS_SLOW_S else 0.0
+            return self._answer
+
+    def forget(self) -> None:
+        """The next answer is a new one."""
+        with self._lock:
+            self._until = 0.0
 
 
 class Session:
@@ -60,27 +90,28 @@ class Session:
         self.admin = Admin(settings["bootstrap.servers"], self.settings)
         self.born = self.used = time.monotonic()
         self.holders, self.is_over = 0, False
-        self._lock = threading.Lock()
-        self._topics: list[TopicDescription] = []
-        self._topics_until = 0.0
+        self._topics, self._described = _Kept(self._list), _Kept(self._describe)
 
-    def topics(self) -> list[TopicDescription]:
+    def topics(self) -> list[ListedTopic]:
         """All topics that the user may see, by name, numbers in names by their values; of a large cluster as they were up to
         `TOPICS_KEPT_S` ago. Raises `LogError`."""
-        with self._lock:
-            began = time.monotonic()
-            if began >= self._topics_until:
-                described = [each for each in self.admin.topics() if not each.error]
-                self._topics = sorted(described, key=lambda topic: (_natural(topic.name), topic.name))
-                now = time.monotonic()
-                took = now - began
-                self._topics_until = now + min(took * TOPICS_REST, TOPICS_KEPT_S) if took > TOPICS_SLOW_S else 0.0
-            return self._topics
+        return self._topics.now()
+
+    def described(self) -> list[TopicDescription]:
+        """As `topics`, in no order, with all of their partitions, which takes several times as long. Raises `LogError`."""
+        return self._described.now()
 
     def forget(self) -> None:
         """A change was made: what was asked before does not count."""
-        with self._lock:
-            self._topics_until = 0.0
+        self._topics.forget()
+        self._described.forget()
+
+    def _list(self) -> list[ListedTopic]:
+        listed = (each for each in self.admin.list_topics() if not each.error)
+        return sorted(listed, key=lambda topic: (_natural(topic.name), topic.name))
+
+    def _describe(self) -> list[TopicDescription]:
+        return [each for each in self.admin.topics() if not each.error]
 
     def end(self) -> None:
         """Close the connections, and forget the password."""
@@ -187,11 +218,15 @@ class Sessions:
         return session
 
 
-def _natural(name: str) -> list[tuple[int, str]]:
+def _natural(name: str) -> str:
     """By what names are ordered: a-9 before a-10, as in the page's other lists."""
-    # Texts and numbers take turns; a number is compared by its length first, so that it is never made one.
-    parts = _NUMBERS.split(name.lower())
-    return [(len(digits), digits) if place % 2 else (0, digits) for place, digits in enumerate(parts)]
+    # A number is compared by its length first, so that it is never made one; its mark is lower than what names consist of.
+    return _NUMBERS.sub(_marked, name.lower())
+
+
+def _marked(number: re.Match[str]) -> str:
+    digits = number[1]
+    return f"\0{chr(len(digits))}{digits}"
 
 
 def _end(sessions: list[Session]) -> None:

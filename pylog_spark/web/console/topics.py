@@ -9,7 +9,7 @@ from typing import Any
 import pylog_spark
 from pylog_spark.client.admin import EARLIEST, LATEST
 from pylog_spark.client.errors import LogError
-from pylog_spark.results.topics import PartitionDescription, TopicDescription
+from pylog_spark.results.topics import ListedTopic, PartitionDescription, TopicDescription
 from pylog_spark.web.console.call import Call, number
 from pylog_spark.web.console.refusals import bad_request
 
@@ -25,7 +25,7 @@ def user(call: Call) -> dict[str, Any]:
 
 def cluster(call: Call) -> dict[str, Any]:
     """The cluster, its brokers, each with how many of the user's partitions it leads and holds, and whether these are well."""
-    described, seen = call.session.admin.cluster(), call.session.topics()
+    described, seen = call.session.admin.cluster(), call.session.described()
     leads: dict[int, int] = {}
     replicas: dict[int, int] = {}
     for topic in seen:
@@ -57,16 +57,19 @@ def cluster(call: Call) -> dict[str, Any]:
 
 
 def topics(call: Call) -> dict[str, Any]:
-    """A page of the topics that have a text in their names, in the order that is asked for."""
+    """A page of the topics that have a text in their names, in the order that is asked for. Of the others no more is asked than that they
+    are there, unless the order needs it."""
     wanted, has_limit = call.query.get("search", "").lower(), bool(call.query.get("limit"))
     skip, limit = call.whole("skip", 0, 0, _SKIP_MAX) or 0, call.whole("limit", TOPICS_MAX, 1, TOPICS_MAX)
     visible = [each for each in call.session.topics() if call.has("internal") or not each.is_internal]
-    found = _ordered(call, [each for each in visible if wanted in each.name.lower()])
-    given = found[skip:][:limit]
-    left = len(found) - skip - len(given)
+    names, known = _ordered(call, [each for each in visible if wanted in each.name.lower()])
+    given = names[skip:][:limit]
+    # Some may be gone meanwhile.
+    known = known or {each.name: each for each in call.session.admin.topics(given) if not each.error}
+    left = len(names) - skip - len(given)
     return {
-        "topics": [_line(each) for each in given],
-        "total": len(found),
+        "topics": [_line(known[name]) for name in given if name in known],
+        "total": len(names),
         "all": len(visible),
         "cut": f"{TOPICS_MAX} topics are listed, {left} more have such names: search for more of the name."
         if left > 0 and not has_limit
@@ -89,15 +92,20 @@ def topic(call: Call) -> dict[str, Any]:
     }
 
 
-def _ordered(call: Call, found: list[TopicDescription]) -> list[TopicDescription]:
-    """The session's order is by name; what is equal otherwise keeps it."""
-    name, down = call.query.get("sort") or "name", call.has("descending")
-    if name not in _ORDERS:
-        raise bad_request(f"sort is {', '.join(_ORDERS)}.")
-    of = _ORDERS[name]
-    if of is None:
-        return found[::-1] if down else found
-    return sorted(found, key=of, reverse=down)
+def _ordered(call: Call, found: list[ListedTopic]) -> tuple[list[str], dict[str, TopicDescription]]:
+    """The names in the order that is asked for, and the topics by name if they had to be asked for it. The session's order is by name; what is
+    equal otherwise keeps it."""
+    order, down = call.query.get("sort") or "name", call.has("descending")
+    names = [each.name for each in found]
+    if order == "name":
+        return names[::-1] if down else names, {}
+    if order == "partitions":
+        return [each.name for each in sorted(found, key=lambda topic: len(topic.partitions), reverse=down)], {}
+    if order not in _ORDERS:
+        raise bad_request(f"sort is name, partitions, {', '.join(_ORDERS)}.")
+    known = {each.name: each for each in call.session.described()}
+    of = _ORDERS[order]
+    return sorted((name for name in names if name in known), key=lambda name: of(known[name]), reverse=down), known
 
 
 def _line(topic: TopicDescription) -> dict[str, Any]:
@@ -123,10 +131,8 @@ def _offline(topic: TopicDescription) -> int:
     return sum(each.leader < 0 for each in topic.partitions)
 
 
-#: By what topics can be ordered, besides their names.
-_ORDERS: dict[str, Callable[[TopicDescription], tuple[int, ...]] | None] = {
-    "name": None,
-    "partitions": lambda topic: (len(topic.partitions),),
+#: By what topics can be ordered, besides their names and the numbers of their partitions.
+_ORDERS: dict[str, Callable[[TopicDescription], tuple[int, ...]]] = {
     "replication": lambda topic: (_replication(topic),),
     "state": lambda topic: (_offline(topic), _under_replicated(topic)),
 }
