@@ -77,7 +77,7 @@ def test_a_process_takes_its_own_stack_then_the_rest_then_the_longest_stack() ->
     }
     queue = sorted(seconds, key=lambda file: order.rank(file, seconds))
     taken = []
-    for process in (0, 1, 2, 2, 2, 2, 0):
+    for process in (0, 1, 2, 3, 2, 2, 0):
         taken.append(order.next_file(queue, process, seconds))
         queue.remove(taken[-1])
     assert taken == [
