@@ -108,7 +108,9 @@ def committed(servers: str, topic: str) -> list[list[int]]:
     return seen
 
 
-@pytest.mark.parametrize("meanwhile", [nothing, load, moves])
+@pytest.mark.parametrize(
+    "meanwhile", [load, *(pytest.param(other, marks=pytest.mark.long) for other in (nothing, moves))]
+)
 def test_transactions_that_follow_each_other_at_once_are_all_committed_in_order(
     cluster: LocalCluster, new_topic: str, meanwhile: Meanwhile
 ) -> None:

@@ -2,7 +2,7 @@
 
 Of any two that die the three that are left have every acknowledged record, and enough of them are in sync to take more. So while
 the two are down, every partition must take records with acks=all before they are started again; and at the end the checker goes over
-what all the clients saw, as in `test_chaos`. Two rounds in `make test`, 40 in `make test-long`, 200 by `make five-brokers`.
+what all the clients saw, as in `test_chaos`. 40 rounds in `make test-long`, 200 by `make five-brokers`.
 """
 
 import random
@@ -84,6 +84,7 @@ def plan(seed: int, rounds: int) -> list[tuple[str, ...]]:
 
 
 @pytest.mark.slow
+@pytest.mark.long  # one of three brokers that dies: test_chaos.py
 @pytest.mark.timeout(120 + ROUNDS * _ROUND_S)
 def test_with_five_replicas_two_brokers_die_at_once_and_nothing_is_lost_while_writes_go_on(
     worker_zookeeper: ZooKeeper, tmp_path: Path

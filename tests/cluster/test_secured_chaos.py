@@ -1,7 +1,7 @@
 """kill -9 and other faults under a mixed load on three brokers behind TLS, logins that end every three seconds, and ACLs.
 
-The rounds are those of `test_chaos`, every other one a kill -9; what besides must hold of users, ACLs and quotas is in `guarded`. Four rounds
-in `make test`, 40 in `make test-long`. A round whose faults had no consequence counts as not run: others are run for it.
+The rounds are those of `test_chaos`, every other one a kill -9; what besides must hold of users, ACLs and quotas is in `guarded`. 40 rounds
+in `make test-long`, four where the file is run by itself. A round whose faults had no consequence counts as not run: others are run for it.
 """
 
 import random
@@ -40,6 +40,7 @@ def plan_kills(seed: int, rounds: int) -> list[tuple[str, ...]]:
 
 
 @pytest.mark.slow
+@pytest.mark.long  # chaos is in test_chaos.py, and that nobody comes in or gains a right while brokers die in test_cut_off_rights.py and test_rights.py
 @pytest.mark.timeout(120 + ROUNDS * _ROUND_S)
 def test_a_secured_cluster_that_dies_again_and_again_loses_nothing_lets_nobody_in_and_forgets_no_right(
     worker_zookeeper: ZooKeeper, tmp_path: Path

@@ -52,7 +52,8 @@ def sleep(bench: Bench, broker: int) -> None:
     bench.paused.discard(broker)
 
 
-HARMS = pytest.mark.parametrize("harm", [expire, sleep])
+# In `make test` the zombies are those of test_failover.py.
+HARMS = pytest.mark.parametrize("harm", [expire, pytest.param(sleep, marks=pytest.mark.long)])
 
 
 def assert_whole(bench: Bench, history: History, places: list[Place]) -> None:

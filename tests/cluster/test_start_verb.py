@@ -59,7 +59,13 @@ def test_a_wrong_setting_is_reported_before_anything_is_left_running(tmp_path):
     assert "did you mean num.partitions" in errors
 
 
-@pytest.mark.parametrize("secured", [["--tls"], ["--tls", "--sasl", "SCRAM-SHA-512"], ["--sasl", "SCRAM-SHA-256"]])
+@pytest.mark.parametrize(
+    "secured",
+    [
+        ["--tls", "--sasl", "SCRAM-SHA-512"],
+        *(pytest.param(one, marks=pytest.mark.long) for one in (["--tls"], ["--sasl", "SCRAM-SHA-256"])),
+    ],
+)
 def test_with_tls_and_logins_it_says_where_clients_find_their_settings(tmp_path, secured):
     process = started(tmp_path / "c", "--brokers", "2", *secured)
     try:

@@ -57,7 +57,7 @@ def is_registered(cluster: LocalCluster, broker: LocalBroker) -> bool:
     return broker.broker_id in known
 
 
-@pytest.mark.parametrize("away", ["kill", "terminate", "pause"])
+@pytest.mark.parametrize("away", ["kill", pytest.param("terminate", marks=pytest.mark.long), "pause"])
 def test_topics_that_were_deleted_meanwhile_are_not_served_and_one_made_anew_has_only_its_own_records(
     cluster: LocalCluster, away: str
 ) -> None:

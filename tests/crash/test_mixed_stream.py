@@ -1,7 +1,8 @@
 """Exactly once, in order, in a stream whose micro-batches are now small, now large, under kill -9 of driver, Python workers and broker.
 
 The driver reads the small ones and tasks read the large ones (`pylog_spark/source/prefetch.py`); kills fall at random moments of both.
-A round has five kills, of which one is the driver's: 1 in `make test`, 5 in a long run.
+A round has five kills, of which one is the driver's: 5 in a long run, 1 where the file is run by itself. In `make test` the kills are those of
+`test_sink`, at every step of the sink, and both ways to read are in ``tests/reading``.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ SEED = seed("PYLOG_MIXED_SEED")
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(120 + 180 * ROUNDS)
 def test_each_row_of_small_and_large_micro_batches_is_there_once_and_in_order_though_all_are_killed(
     tmp_path: Path,

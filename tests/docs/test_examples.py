@@ -1,6 +1,6 @@
 """The small examples say what their page shows.
 
-They run in this process, one after the other, in the Java that the files before have started; more than a minute in all, some six
+They run in this process, one after the other, in the Java that the files before have started; some six
 seconds each, most of it Spark's.
 """
 
@@ -12,6 +12,8 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NAMES = sorted(file.name for file in EXAMPLES.glob("*.py"))
+#: What `make test` runs: a stream with state, one that writes exactly once, a job that moves, going back. A long run has them all.
+_OFTEN = ("broker_metrics.py", "exactly_once_copy.py", "from_kafka.py", "replay_and_backfill.py")
 
 
 @pytest.fixture(scope="module")
@@ -37,12 +39,15 @@ def shown(name: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("java")
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in _OFTEN else pytest.mark.long) for name in NAMES]
+)
 def test_an_example_prints_what_its_page_shows(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert printed_by((EXAMPLES / name).read_text(), capsys) == shown(name)
 
 
 @pytest.mark.slow
+@pytest.mark.long  # that the connector does what pylog does: tests/parity
 @pytest.mark.peers
 @pytest.mark.usefixtures("java")
 def test_the_job_that_moved_does_the_same_with_the_word_of_before(capsys: pytest.CaptureFixture[str]) -> None:
