@@ -134,16 +134,24 @@ wheel: preflight $(VENV)/.build-tools ## Build the wheel into dist/
 
 # TARGETS="x86_64-unknown-linux-gnu aarch64-unknown-linux-musl ..."   those of which rustup has added the standard library
 TARGETS ?= x86_64-unknown-linux-gnu
+# BUILD_STD=1   builds the standard library, too, of the source that lies beside the compiler (rustup component add rust-src)
+BUILD_STD ?=
+WHEEL_PROFILE ?= dist
 RELEASE_TOOLS := $(VENV)/.release-tools
 $(RELEASE_TOOLS): requirements-release.txt $(VENV)/.build-tools
 	@$(PIP_INSTALL) -r requirements-release.txt
 	@touch $@
 
 wheels: preflight $(RELEASE_TOOLS) ## Build wheels that run on old systems, too, for TARGETS (Linux, by zig), into dist/
-	@for target in $(TARGETS); do \
-	  [ -d "$$(rustc --print target-libdir --target $$target 2>/dev/null)" ] || { echo "Rust has no standard library for $$target here: rustup target add $$target." >&2; exit 1; }; \
+	@rustc="$${RUSTC:-rustc}"; for target in $(TARGETS); do \
+	  if [ -n "$(BUILD_STD)" ]; then \
+	    [ -f "$$($$rustc --print sysroot)/lib/rustlib/src/rust/library/Cargo.lock" ] || { echo "BUILD_STD needs the standard library's source beside $$($$rustc --version): rustup component add rust-src." >&2; exit 1; }; \
+	    export RUSTC_BOOTSTRAP=1 CARGO_UNSTABLE_BUILD_STD=std; \
+	  else \
+	    [ -d "$$($$rustc --print target-libdir --target $$target 2>/dev/null)" ] || { echo "Rust has no standard library for $$target here: rustup target add $$target, or BUILD_STD=1." >&2; exit 1; }; \
+	  fi; \
 	  case $$target in *-musl*) tag=musllinux_1_2;; *) tag=manylinux2014;; esac; \
-	  PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/maturin build --locked --profile dist --zig --target $$target --compatibility $$tag --out dist || exit 1; \
+	  PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/maturin build --locked --profile $(WHEEL_PROFILE) --zig --target $$target --compatibility $$tag --out dist || exit 1; \
 	done
 
 release-check: develop $(RELEASE_TOOLS) ## What must be so before a release: versions, changelog, licences, wheels and source in dist/ (built here)
