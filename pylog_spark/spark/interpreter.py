@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 import sys
 
 _log = logging.getLogger("pylog_spark")
@@ -31,7 +30,7 @@ def choose_python() -> None:
         _log.warning(
             "Spark was started before pylog_spark was imported, and its workers run %s, not this virtual environment's %s: "
             'format("pylog") may not be found; import pylog_spark before the session is made, or set %s',
-            shutil.which("python3"),
+            _of_path(),
             sys.executable,
             VARIABLE,
         )
@@ -43,11 +42,18 @@ def _is_hidden() -> bool:
     """Whether this is the Python of a virtual environment, and python3 of the PATH is not."""
     if sys.prefix == sys.base_prefix:
         return False
-    found = shutil.which("python3")
+    found = _of_path()
     # Compare the directories: the files are links to the same Python.
     return found is None or os.path.realpath(os.path.dirname(found)) != os.path.realpath(
         os.path.dirname(sys.executable)
     )
+
+
+def _of_path() -> str | None:
+    """``python3`` of the PATH. The standard library's `shutil` finds it too, and brings three libraries for compression into the memory of
+    each worker and broker."""
+    places = (os.path.join(folder, "python3") for folder in os.get_exec_path())
+    return next((each for each in places if os.path.isfile(each) and os.access(each, os.X_OK)), None)
 
 
 def _java_runs() -> bool:

@@ -309,7 +309,19 @@ def test_a_broker_without_users_does_not_load_openssl():
 def test_the_broker_command_imports_nothing_that_it_may_not_need():
     later = ("clustered", "membership", "requests", "security_requests", "messages")
     heavy = (
-        *("javaproperties", "kazoo", "pyarrow", "pyspark", "rich", "ssl", "http", "xml", "urllib.request"),
+        *(
+            "javaproperties",
+            "kazoo",
+            "pyarrow",
+            "pyspark",
+            "rich",
+            "ssl",
+            "http",
+            "xml",
+            "urllib.request",
+            "shutil",
+            "lzma",
+        ),
         *(f"pylog_spark.broker.{name}" for name in later),
     )
     code = f"import sys, pylog_spark.cli.broker; print([name for name in {heavy!r} if name in sys.modules])"
