@@ -18,7 +18,7 @@ MANIFEST := --manifest-path broker_native/Cargo.toml --locked
 RUST_SOURCES := $(shell find broker_native -path '*/src/*.rs' -not -path '*/target/*' 2>/dev/null) $(wildcard broker_native/Cargo.* broker_native/*/Cargo.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help preflight preflight-test develop demo test test-long test-rust test-rust-aside test-python test-seconds test-cluster check check-python check-rust format docs bench wheel wheels release-check crash crash-transactions back-to-back crash-sink cluster-chaos five-brokers archive-chaos powercut simulate fuzz attack librdkafka parity clean
+.PHONY: help preflight preflight-test develop demo test test-long test-rust test-rust-aside test-python test-beside test-alone test-seconds test-cluster check check-python check-rust format docs bench wheel wheels release-check crash crash-transactions back-to-back crash-sink cluster-chaos five-brokers archive-chaos powercut simulate fuzz attack librdkafka parity clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -65,10 +65,11 @@ demo: develop ## The flights story: a broker, a Spark job in, a stream out, a st
 
 # Python's tests wait a good deal, for brokers and sessions; Rust's take what that leaves, and speak at their end.
 test: preflight-test develop ## Every promise once, under half an hour on two cores: what to run before a commit
-	@$(MAKE) --no-print-directory --jobs 2 test-rust-aside test-python
+	@$(MAKE) --no-print-directory --jobs 2 test-rust-aside test-beside
+	@$(MAKE) --no-print-directory test-alone
 
 test-rust-aside:
-	@printed=$$(mktemp); nice -n 5 $(MAKE) --no-print-directory test-rust >$$printed 2>&1; code=$$?; \
+	@printed=$$(mktemp); nice -n 3 $(MAKE) --no-print-directory test-rust >$$printed 2>&1; code=$$?; \
 	[ $$code = 0 ] && grep '^test result' $$printed || cat $$printed; rm -f $$printed; exit $$code
 
 test-long: export PYLOG_TEST_LONG = 1
@@ -91,8 +92,13 @@ ALONE_ARGS = $(or $(PYTEST_ARGS),$(shell grep -rl --include='test_*.py' 'mark\.a
 # pytest's exit code when its arguments choose no test.
 NOTHING_SELECTED = 5
 SEED = $(shell git rev-parse --short=8 HEAD 2>/dev/null | python3 -c 'print(int(input() or "0", 16))' 2>/dev/null || echo 0)
-test-python: develop $(VENV)/.spark-home/classes.jsa ## Only the Python tests (Spark, broker, interop, crash, docs)
+test-python: test-beside ## Only the Python tests (Spark, broker, interop, crash, docs)
+	@$(MAKE) --no-print-directory test-alone
+
+test-beside: develop $(VENV)/.spark-home/classes.jsa
 	$(PYTEST) -m "not long and not alone" --hypothesis-seed $(SEED) $(PYTEST_ARGS) || [ "$(PYTEST_ARGS)" -a $$? = $(NOTHING_SELECTED) ]
+
+test-alone: develop
 	$(ALONE) -m "alone and not long" $(ALONE_ARGS) || [ $$? = $(NOTHING_SELECTED) ]
 
 test-seconds: develop $(VENV)/.spark-home/classes.jsa ## The Python tests, and record in tests/harness what each takes (on a quiet machine)
