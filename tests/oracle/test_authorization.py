@@ -190,6 +190,7 @@ def not_refused(run: Run, principal: str, right: Right) -> list[str]:
     ]
 
 
+@pytest.mark.long  # that each of these rights is needed is above, and what some of them open
 @pytest.mark.parametrize("three", RIGHTS, ids=named)
 def test_who_has_one_right_alone(guarded: Guarded, request: pytest.FixtureRequest, three: tuple[Right, ...]) -> None:
     acls = [
