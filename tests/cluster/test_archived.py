@@ -1,7 +1,7 @@
 """Topics whose brokers keep only the end, under faults and a mixed load: whoever reads from the beginning gets the rest from the archive.
 
 As in `test_chaos`, with segments that are copied, deleted from the brokers and read back all the time; the checker goes over what the clients
-saw and over all records, from the first one on. Three rounds in `make test` (about 40 s), 40 in `make test-long`, 100 by `make archive-chaos`.
+saw and over all records, from the first one on. 40 rounds in `make test-long`, 100 by `make archive-chaos`.
 """
 
 from collections.abc import Iterator
@@ -68,6 +68,7 @@ class _Archived(Company):
 
 
 @pytest.mark.slow
+@pytest.mark.long  # chaos is in test_chaos.py, and brokers that die while they archive in tests/archive/test_brokers.py
 @pytest.mark.timeout(120 + ROUNDS * _ROUND_S)
 def test_what_brokers_have_archived_is_read_whole_after_rounds_of_faults(
     worker_zookeeper: ZooKeeper, tmp_path: Path

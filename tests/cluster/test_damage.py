@@ -107,7 +107,9 @@ def test_a_replica_that_is_in_sync_and_lost_its_files_leads_nothing_before_it_is
     assert len({b"".join(path.read_bytes() for path in files) for files in logs}) == 1
 
 
-@pytest.mark.parametrize("harm", HARMS)
+@pytest.mark.parametrize(
+    "harm", [pytest.param(harm, marks=[] if harm in (cut, lose_all) else pytest.mark.long) for harm in HARMS]
+)
 def test_a_partition_whose_last_replica_in_sync_lost_its_files_is_refused_by_name_until_they_are_back(
     cluster: LocalCluster, new_topic: str, tmp_path: Path, harm: Callable[[Path, str], None]
 ) -> None:

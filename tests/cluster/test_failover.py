@@ -201,7 +201,11 @@ def _other_in_isr(bench: Bench, place: Place) -> int:
     return next(broker_id for broker_id in state.isr if broker_id != state.leader)
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=["kill", "term"])
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.long)],  # a clean stop: the rolling restart
+    ids=["kill", "term"],
+)
 def test_the_leader_is_chased_and_every_record_is_there_once(
     bench: Bench, place: Place, number: signal.Signals
 ) -> None:

@@ -190,7 +190,8 @@ def test_a_write_is_there_once_when_leaders_are_killed_in_the_middle_of_its_task
 
 
 @pytest.mark.usefixtures("_first_write")
-@pytest.mark.parametrize("victim", ["source", "sink"])
+# A read whose leader is killed is above.
+@pytest.mark.parametrize("victim", [pytest.param("source", marks=pytest.mark.long), "sink"])
 def test_a_stream_goes_on_when_the_leader_of_its_source_or_sink_is_killed_in_the_middle_of_a_batch(
     spark: Any, cluster: LocalCluster, new_topic: str, tmp_path: Path, victim: str
 ) -> None:

@@ -33,7 +33,8 @@ def checkpoint(tmp_path: Path) -> str:
     return str(tmp_path / "checkpoint")
 
 
-@pytest.fixture(params=["1", "2"], ids=["offset log v1", "offset log v2"])
+# The second one, which Spark has to be asked for, is read in tests/unit/checkpoint, too.
+@pytest.fixture(params=["1", pytest.param("2", marks=pytest.mark.long)], ids=["offset log v1", "offset log v2"])
 def form(request: pytest.FixtureRequest, spark: Any) -> Any:
     """Both formats of Spark's offset log."""
     spark.conf.set(_V2, request.param)

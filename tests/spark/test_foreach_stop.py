@@ -61,7 +61,7 @@ def start(source: Topic, checkpoint: str, function: Any) -> Any:
     return writer.option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
 
 
-@pytest.mark.parametrize("where", ["before the write", "in a task of the write"])
+@pytest.mark.parametrize("where", [pytest.param("before the write", marks=pytest.mark.long), "in a task of the write"])
 def test_a_query_that_is_stopped_in_a_batch_ends_as_stopped_and_its_restart_writes_each_row_once(
     where: str, make_topic: Topics, checkpoint: str, held: Held
 ) -> None:

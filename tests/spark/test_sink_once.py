@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import pylog_spark
-from tests.harness.brokers import BOTH
+from tests.harness.brokers import PYLOG_FIRST
 from tests.harness.waiting import until
 from tests.spark.once import committed_values, digest, open_ends
 from tests.spark.support import Topic, committed, sentence_in
@@ -45,7 +45,7 @@ def text_of(source: Topic, **options: Any) -> Any:
     return source.read_stream(**options).selectExpr("CAST(value AS STRING) AS value")
 
 
-@pytest.mark.parametrize("servers", BOTH, indirect=True)
+@pytest.mark.parametrize("servers", PYLOG_FIRST, indirect=True)
 def test_a_batch_that_runs_again_after_its_commit_is_in_the_log_once(make_topic: Topics, checkpoint: str) -> None:
     source, sink = make_topic(partitions=3), make_topic(partitions=2)
     rows = [f"{number:04}" for number in range(300)]
