@@ -227,7 +227,8 @@ class Broker:
         """Why clients should not be sent to it now, in a sentence; None when they may be."""
         if self._closing.is_set():
             return "The broker is stopping."
-        if not self._native.stats()["may_lead"]:
+        # The broker's numbers say it too, and count all topics for it.
+        if self._cluster is not None and not self._cluster.may_lead:
             return "The broker has lost ZooKeeper and leads nothing until it is back."
         if self._registry.has_unopened:
             return "Logs of the broker cannot be opened; its log says which."
