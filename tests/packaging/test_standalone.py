@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import tarfile
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -13,30 +12,12 @@ import pytest
 from pylog_spark.testing import LocalBroker
 from pylog_spark.testing.process import Child
 from tests.harness.waiting import until
-from tests.packaging.environment import Wheels, run
+from tests.packaging.environment import run
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 ROWS = 1000
 WORKERS = 2
 JOB = Path(__file__).with_name("job.py")
-
-
-@pytest.fixture(scope="module")
-def spark_folder(wheels: Wheels, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A Spark without pylog, as clusters have it."""
-    python, _ = wheels.environment(tmp_path_factory.mktemp("spark") / "environment", "[spark]")
-    run(python, "-m", "pip", "uninstall", "--yes", "--quiet", "pylog-spark")
-    return Path(run(python, "-c", "import pyspark; print(*pyspark.__path__)").strip())
-
-
-@pytest.fixture(scope="module")
-def packed(wheels: Wheels, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with ``environment``, which has the wheel and no Spark, and ``environment.tar.gz`` of it."""
-    folder = tmp_path_factory.mktemp("job")
-    wheels.environment(folder / "environment")
-    with tarfile.open(folder / "environment.tar.gz", "w:gz", compresslevel=1) as tar:
-        tar.add(folder / "environment", ".")
-    return folder
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,7 @@ _WHAT = {
     "mirror_maker": "Kafka Connect and MirrorMaker 2",
     "flink": "Apache Flink",
     "spark": "Spark's Kafka connector",
+    "yarn": "YARN",
     "paper": "ActiveMQ, and RabbitMQ's client",
 }
 
