@@ -83,12 +83,7 @@ def _visits(bench: Bench, topics: int) -> list[dict[str, float]]:
     broker = PylogBroker(bench.fresh_folder("pylog-page"), http=True)
     broker.start()
     bench.when_closed(broker.stop)
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
-    for first in range(0, topics, _AT_ONCE):
-        names = [f"topic-{number}" for number in range(first, min(first + _AT_ONCE, topics))]
-        made = admin.create_topics([NewTopic(name, 1, 1) for name in names], request_timeout=_CREATED_S)
-        for each in made.values():
-            each.result(_CREATED_S)
+    _create(broker.bootstrap_servers, topics)
     found = chromium()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
@@ -98,6 +93,16 @@ def _visits(bench: Bench, topics: int) -> list[dict[str, float]]:
             return bench.take_turns({"pylog": _visitor(browser, broker.http_url)})["pylog"]
         finally:
             browser.close()
+
+
+def _create(servers: str, topics: int) -> None:
+    # The client says nothing of a broker that is stopped at the end.
+    admin = AdminClient({"bootstrap.servers": servers, "log_level": 2})
+    for first in range(0, topics, _AT_ONCE):
+        names = [f"topic-{number}" for number in range(first, min(first + _AT_ONCE, topics))]
+        made = admin.create_topics([NewTopic(name, 1, 1) for name in names], request_timeout=_CREATED_S)
+        for each in made.values():
+            each.result(_CREATED_S)
 
 
 def _visitor(browser: Browser, url: str) -> Callable[[], dict[str, float]]:
