@@ -123,7 +123,7 @@ def test_fetches_of_many_partitions_that_wait_for_records_hold_nobody_up_and_tak
     "request_of_many",
     [
         pytest.param(fetch_of_many("empty", 36_000), id="Fetch"),
-        pytest.param(commit_of_many("empty", 100_000), id="OffsetCommit"),
+        pytest.param(commit_of_many("empty", 100_000), id="OffsetCommit", marks=pytest.mark.long),
         pytest.param(produce_of_many("empty", 50_000), id="Produce"),
     ],
 )

@@ -1,6 +1,7 @@
-"""A mirror into Apache Kafka: each committed record once, at offsets of its own, with settings and groups. 60 s, most of it Kafka's start.
+"""A mirror into Apache Kafka: each committed record once, at offsets of its own, with settings and groups. Most of its time
+is Kafka's start.
 
-The source is a pylog or another Apache Kafka.
+The source is a pylog; in a long run another Apache Kafka, too, which test_mirror.py copies in `make test`.
 """
 
 import itertools
@@ -11,6 +12,8 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from pylog_spark.client import Admin
+from tests.harness.brokers import PYLOG_FIRST
+from tests.harness.kafka import either
 from tests.harness.runs import rounds
 from tests.harness.waiting import until
 from tests.mirror.support import MirrorProcess, committed, ends, rows, until_equal, write, write_in_transactions
@@ -20,6 +23,13 @@ pytestmark = [pytest.mark.peers, pytest.mark.slow]
 KILLS = rounds("PYLOG_MIRROR_KILLS", 2, 20)
 TOGETHER = rounds("PYLOG_MIRRORS_ROUNDS", 2, 20)
 _NUMBERS = itertools.count()
+
+
+@pytest.fixture(scope="module", params=PYLOG_FIRST)
+def source(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Servers of the cluster that is copied."""
+    with either(request) as servers:
+        yield servers
 
 
 @pytest.fixture
