@@ -1,5 +1,6 @@
 """Archives: how quickly logs are copied into one, and Spark reads it, beside Spark's connector on the topic itself."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from functools import partial
 from confluent_kafka import Consumer, TopicPartition
 
 from benchmarks.bench import PARTITIONS, Bench, Runs
+from benchmarks.executors import give_a_core_each
 from benchmarks.load import consume, create_topic, produce, round_trips_ms, texts, until
 from benchmarks.process import cpu_seconds, peak_rss_mib
 from pylog_spark.archive.container import zstandard_module
@@ -33,6 +35,9 @@ _VALUE_BYTES = 1_000
 _AT_ONCE: dict[str, object] = {"fetch.queue.backoff.ms": 1}
 #: Nobody reads old records meanwhile; somebody reads as many that the broker has itself.
 UNDISTURBED, BESIDE_LOCAL = "undisturbed", "beside the broker's own"
+#: The scheduling policy of the client that reads old records: as others, or only what they leave of the processors (Linux' SCHED_IDLE), so that what
+#: disturbs is the broker's work for it, not its own, which elsewhere has a machine of its own.
+AS_OTHERS, WHEN_IDLE = "other", "idle"
 _COLD, _WARM, _HOT = "cold", "warm", "hot"
 _MOST_S = 600
 _TRIPS = 2_000
@@ -91,15 +96,16 @@ def read(bench: Bench, records: int) -> Runs:
 
 
 def scale(bench: Bench, records: int, figure: str) -> Runs:
-    """Million rows a second of 1 kB that a broker has archived, read in the archive by two executors of one core, and by one (`figure`: rate); or the
-    broker's CPU seconds meanwhile, and when it is read through it (cpu)."""
+    """Million rows a second of 1 kB that a broker has archived, read in the archive by two executors with a core each, and by one (`figure`: rate); or
+    the broker's CPU seconds meanwhile, and when it is read through it (cpu)."""
     records = bench.records(records)
     broker = _cold_broker(bench, records)
     at = {"bootstrap": broker.bootstrap_servers, "topic": _COLD, "rows": records, "bytes": _VALUE_BYTES}
 
     def once(workers: int, reads: str) -> float:
-        before = cpu_seconds(broker.pid)
         session = bench.spark("pylog", f"local-cluster[{workers},1,1024]")
+        give_a_core_each(session.pid, workers)
+        before = cpu_seconds(broker.pid)
         took_s = session.run(do="read", columns="all", options={"archiveReads": reads, "localReads": "never"}, **at)
         return records / _MILLION / took_s if figure == "rate" else cpu_seconds(broker.pid) - before
 
@@ -162,12 +168,12 @@ _cold: dict[Bench, LocalBroker] = {}
 _EARLIEST_LOCAL = -4
 
 
-def round_trip(bench: Bench, records: int, percentile: float) -> Runs:
-    """Milliseconds from produce to receive of one client, while another reads old records as fast as it can."""
+def round_trip(bench: Bench, records: int, percentile: float, reader: str = AS_OTHERS) -> Runs:
+    """Milliseconds from produce to receive of one client, while another reads old records as fast as it can, with the policy `reader`."""
     broker, times = _cold_broker(bench, bench.records(records)), max(100, bench.records(_TRIPS))
 
     def once(side: str) -> float:
-        with _scanning(broker, {"pylog": _COLD, BESIDE_LOCAL: _WARM}.get(side)):
+        with _scanning(broker, {"pylog": _COLD, BESIDE_LOCAL: _WARM}.get(side), reader):
             trips = round_trips_ms(broker.bootstrap_servers, _HOT, b"x" * _SMALL, times)
         return sorted(trips)[int(len(trips) * percentile)]
 
@@ -175,12 +181,12 @@ def round_trip(bench: Bench, records: int, percentile: float) -> Runs:
 
 
 @contextmanager
-def _scanning(broker: LocalBroker, topic: str | None) -> Iterator[None]:
+def _scanning(broker: LocalBroker, topic: str | None, reader: str) -> Iterator[None]:
     """Somebody reads a topic from its beginning on, again and again."""
     if topic is None:
         yield
         return
-    words = [sys.executable, "-m", __name__, broker.bootstrap_servers, topic]
+    words = [sys.executable, "-m", __name__, broker.bootstrap_servers, topic, reader]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as scan:
         assert scan.stdout is not None
         try:
@@ -204,8 +210,10 @@ def scan(bench: Bench, records: int, figure: str) -> Runs:
     return bench.take_turns({side: partial(once, topic) for side, topic in sides.items()})
 
 
-def _scan_for_ever(servers: str, topic: str) -> None:
+def _scan_for_ever(servers: str, topic: str, reader: str) -> None:
     """Read a topic again and again; a line says that records come."""
+    if reader == WHEN_IDLE:
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     consumer = Consumer({"bootstrap.servers": servers, "group.id": "scan", "enable.partition.eof": True, **_AT_ONCE})
     said = False
     until_s = time.monotonic() + _MOST_S

@@ -133,7 +133,7 @@ _SPARK_ROWS = (
 _ARCHIVE_ROWS = (
     Row("archive-read-1kb", "Spark batch read of 1 kB from an archive", "M rows/s", True, ratio_at_least(3.0),
         partial(archives.read, records=1_000_000)),
-    Row("archive-scale", "  1 kB that a broker has archived, by two executors of one core", "M rows/s", True,
+    Row("archive-scale", "  1 kB that a broker has archived, by two executors, a core each", "M rows/s", True,
         ratio_at_least(1.6, archives.ONE_EXECUTOR), partial(archives.scale, records=1_000_000, figure="rate")),
     Row("archive-scale-cpu", "  CPU of the broker meanwhile", "CPU s", False, ratio_at_most(0.1, archives.BY_BROKER),
         partial(archives.scale, records=1_000_000, figure="cpu")),
@@ -145,6 +145,8 @@ _ARCHIVE_ROWS = (
         partial(archives.scan, records=1_000_000, figure="rate")),
     Row("cold-p99", "end to end 200 B, 99th percentile, beside such a reader", "ms", False, ratio_at_most(1.2, archives.UNDISTURBED),
         partial(archives.round_trip, records=1_000_000, percentile=0.99)),
+    Row("cold-p99-idle", "  a reader that takes what others leave of the processors", "ms", False, ratio_at_most(1.2, archives.UNDISTURBED),
+        partial(archives.round_trip, records=1_000_000, percentile=0.99, reader=archives.WHEN_IDLE)),
     Row("cold-p50", "  median", "ms", False, ratio_at_most(1.2, archives.UNDISTURBED),
         partial(archives.round_trip, records=1_000_000, percentile=0.5)),
     Row("cold-memory", "  most memory of the broker", "MiB", False, at_most(100, "MiB"),
