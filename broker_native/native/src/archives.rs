@@ -2,8 +2,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::BytesMut;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
 use super::error::Failure;
@@ -122,11 +123,13 @@ impl BrokerArchives {
         &self,
         py: Python<'_>,
         number: u64,
-        batches: &[u8],
+        pieces: Vec<PyBackedBytes>,
         aborted: Vec<AbortedBatches>,
     ) -> PyResult<()> {
         self.with(py, |shared| {
-            let batches = Bytes::copy_from_slice(batches);
+            let mut batches = BytesMut::with_capacity(pieces.iter().map(|piece| piece.len()).sum());
+            pieces.iter().for_each(|piece| batches.extend_from_slice(piece));
+            let batches = batches.freeze();
             shared.archives.answer(number, Answered::Batches(batches, aborted));
             Ok(())
         })

@@ -148,10 +148,10 @@ class ArchiveReader:
             elif question.kind == "time":
                 self._archives.answer_offset(question.number, self._first_at(manifest, question.value))
             else:
-                data, behind = self._batches(manifest, question)
+                frames, behind = self._batches(manifest, question)
                 aborted = manifest.aborted_in(question.value, behind)
-                self._archives.answer_batches(question.number, data, aborted)
-                self._counting.read(len(data))
+                self._archives.answer_batches(question.number, frames, aborted)
+                self._counting.read(sum(map(len, frames)))
         except (LogError, OSError) as error:
             kind = "OFFSET_OUT_OF_RANGE" if isinstance(error, FileNotFoundError) else ""
             log.warning("%s cannot be read from the archive at %d: %s", question.name, question.value, error)
@@ -160,16 +160,16 @@ class ArchiveReader:
         if manifest is not None and behind is not None:
             self._read_ahead(manifest, behind)
 
-    def _batches(self, manifest: Manifest, question: Question) -> tuple[bytes, int]:
-        """Frames from the one with the offset on, and the offset behind them."""
-        data: list[bytes] = []
+    def _batches(self, manifest: Manifest, question: Question) -> tuple[list[bytes], int]:
+        """Frames from the one with the offset on, decompressed, and the offset behind them."""
+        frames: list[bytes] = []
         size, behind, last = 0, question.value, None
         for group, frame in self._frames(manifest, question.value):
-            if data and (size + frame.bytes > question.max_bytes or group.path != last):
+            if frames and (size + frame.bytes > question.max_bytes or group.path != last):
                 break
-            data.append(self._opened(group, frame))
+            frames.append(self._opened(group, frame))
             size, behind, last = size + frame.bytes, frame.next, group.path
-        return b"".join(data), behind
+        return frames, behind
 
     def _frames(self, manifest: Manifest, offset: int) -> Iterator[tuple[Group, Frame]]:
         """The frames with records from an offset on, each with its group. Raises as `_footer`."""

@@ -11,8 +11,8 @@ use pylog_record::batches::batches;
 use pylog_storage::{LogSlice, PartitionLog};
 use pylog_wire::ErrorCode;
 
-/// Most bytes that one request gets from the archive, beside one larger batch.
-const MOST_BYTES: usize = /* 8 MiB */ 8 << 20;
+/// Most bytes that one request gets from the archive, beside one larger batch: each is in memory twice while it is handed over.
+const MOST_BYTES: usize = /* 4 MiB */ 4 << 20;
 
 /// Records of a partition in an answer.
 pub enum Records {
