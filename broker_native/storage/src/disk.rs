@@ -42,7 +42,7 @@ pub trait DiskLock: Send + Sync {}
 pub trait Disk: Send + Sync + 'static {
     /// Opens a regular file. A symbolic link is not followed.
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn DiskFile>>;
-    /// Bytes of the file, without opening it.
+    /// Bytes of the regular file, or of that which a link leads to, without opening it.
     fn file_len(&self, path: &Path) -> io::Result<u64>;
     /// Milliseconds since the epoch of the last write to the file.
     fn modified_ms(&self, path: &Path) -> io::Result<i64>;
@@ -154,7 +154,8 @@ impl Disk for RealDisk {
     }
 
     fn file_len(&self, path: &Path) -> io::Result<u64> {
-        Ok(fs::metadata(path)?.len())
+        let found = fs::metadata(path)?;
+        if found.is_file() { Ok(found.len()) } else { Err(not_a_file()) }
     }
 
     fn modified_ms(&self, path: &Path) -> io::Result<i64> {

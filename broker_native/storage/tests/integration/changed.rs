@@ -194,8 +194,9 @@ fn a_directory_that_was_copied_without_its_times_is_opened_as_it_is() {
     let marker = dir.path().join(".kafka_cleanshutdown");
     let text = fs::read(&marker).unwrap();
     fs::remove_dir_all(dir.path().join("flights-1")).unwrap();
-    fs::File::create(&marker).unwrap().set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
     fs::write(&marker, text).unwrap();
+    let file = fs::File::options().write(true).open(&marker).unwrap();
+    file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
     whole(&Broker::real(dir.path(), small_segments()).unwrap().log);
 }
 

@@ -4,6 +4,7 @@
 //! end may be cut, and the cut is reported.
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use pylog_storage::{LogConfig, ReadUpTo, StorageError};
 
@@ -24,6 +25,7 @@ enum Stop {
     KilledAfterCheckpoint,
 }
 
+const CLEAN_STOP: &str = ".kafka_cleanshutdown";
 const STOPS: [Stop; 3] = [Stop::Clean, Stop::Killed, Stop::KilledAfterCheckpoint];
 
 /// A data directory with several segments of one partition.
@@ -44,7 +46,29 @@ fn make(stop: Stop) -> tempfile::TempDir {
     dir
 }
 
+/// A directory that was copied without its times: nobody compares it with what the last clean stop left.
 fn copy_of(original: &Path) -> tempfile::TempDir {
+    let copy = copied(original);
+    let marker = copy.path().join(CLEAN_STOP);
+    if marker.exists() {
+        set_modified(&marker, SystemTime::UNIX_EPOCH);
+    }
+    copy
+}
+
+/// The same, and the marker of a clean stop has its time: what that stop left is looked for.
+fn copy_with_times(original: &Path) -> tempfile::TempDir {
+    let copy = copied(original);
+    let modified = fs::metadata(original.join(CLEAN_STOP)).unwrap().modified().unwrap();
+    set_modified(&copy.path().join(CLEAN_STOP), modified);
+    copy
+}
+
+fn set_modified(path: &Path, time: SystemTime) {
+    fs::File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
+}
+
+fn copied(original: &Path) -> tempfile::TempDir {
     let copy = scratch();
     for from in files(original) {
         let to = copy.path().join(from.strip_prefix(original).unwrap());
@@ -434,7 +458,10 @@ type Damage = fn(&Path, &Path);
 
 #[test]
 fn a_link_a_pipe_or_a_folder_in_place_of_a_file_is_named_and_what_a_link_leads_to_stays_as_it_is() {
-    for stop in [Stop::Clean, Stop::Killed] {
+    type Copy = fn(&Path) -> tempfile::TempDir;
+    let kinds: [(Stop, Copy); 3] =
+        [(Stop::Clean, copy_of), (Stop::Clean, copy_with_times), (Stop::Killed, copy_of)];
+    for (stop, copy) in kinds {
         let original = make(stop);
         let damages: [(&str, Damage); 3] = [
             ("it is a symbolic link", |log, beside| std::os::unix::fs::symlink(beside, log).unwrap()),
@@ -445,7 +472,7 @@ fn a_link_a_pipe_or_a_folder_in_place_of_a_file_is_named_and_what_a_link_leads_t
             ("cannot", |log, _| fs::create_dir(log).unwrap()),
         ];
         for (wrong, damage) in damages {
-            let copy = copy_of(original.path());
+            let copy = copy(original.path());
             let log = of_partition(copy.path(), "log").pop().unwrap();
             let beside = copy.path().join("somebody-elses");
             fs::rename(&log, &beside).unwrap();
