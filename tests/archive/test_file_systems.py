@@ -1,4 +1,4 @@
-"""An archive in HDFS, a real one, by WebHDFS, which `fsspec` opens (about 30 s); and in Google Cloud Storage, a server in memory (about 5 s)."""
+"""An archive in HDFS, a real one, by WebHDFS, which `fsspec` opens (about 30 s, in a long run); and in Google Cloud Storage, a server in memory (about 5 s)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SMALL = CopyOptions(segment_bytes=4_000, frame_bytes=1_500)
 Urls = Callable[[str], str]
 
 
-@pytest.fixture(scope="module", params=["hdfs", "gcs"])
+@pytest.fixture(scope="module", params=[pytest.param("hdfs", marks=pytest.mark.long), "gcs"])
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Urls]:
     """Gives the URL of a folder, in HDFS and in GCS."""
     folder = tmp_path_factory.mktemp(request.param)
