@@ -23,7 +23,7 @@ _ROWS = 200
 #: The page keeps a list that it was slow to get for so long, and a visit is to be as the first one.
 _FORGOTTEN_S = 6
 #: A broker that has just started loads what it needs for decisions beside its first answers.
-_SETTLED_S = 3
+_IDLE_AFTER_S = 3
 #: The side of `memory` whose metrics and page were asked for.
 USED = "metrics and page asked for"
 
@@ -52,7 +52,7 @@ def memory(bench: Bench) -> Runs:
         broker = _all_on(bench)
         broker.start()
         try:
-            time.sleep(_SETTLED_S)
+            time.sleep(_IDLE_AFTER_S)
             runs["pylog"].append(rss_mib(broker.pid))
             for path in ("/metrics", "/", "/api/cluster", "/api/topics"):
                 urllib.request.urlopen(f"{broker.http_url}{path}", timeout=60).read()
