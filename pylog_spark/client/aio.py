@@ -156,6 +156,7 @@ class Admin(_Closed):
     group = _awaited(blocking.Admin.group)
     group_offsets = _awaited(blocking.Admin.group_offsets)
     groups = _awaited(blocking.Admin.groups)
+    list_topics = _awaited(blocking.Admin.list_topics)
     offsets = _awaited(blocking.Admin.offsets)
     producers = _awaited(blocking.Admin.producers)
     raise_level = _awaited(blocking.Admin.raise_level)
