@@ -322,7 +322,9 @@ def _say(line: str) -> None:
 @click.option(
     "--topic", "-t", "topics", multiple=True, metavar="TOPIC", help="Only of this topic. Repeatable.  [default: all]"
 )
-@time_option("--before", "Remove segments with older records only. Without it only what killed copies have left goes.")
+@time_option(
+    "--before", meaning="Remove segments with older records only. Without it only what killed copies have left goes."
+)
 def prune(url: str, topics: tuple[str, ...], before: int | None) -> None:
     """Remove what is old from the archive at URL, and what copies that were killed have left in it.
 

@@ -134,16 +134,17 @@ def _time(_ctx: click.Context, _parameter: click.Parameter, text: str | None) ->
     return None if text is None else milliseconds(text)
 
 
-def time_option(name: str, meaning: str) -> Callable[[_Command], _Command]:
+def time_option(*names: str, meaning: str) -> Callable[[_Command], _Command]:
     """An option for a time, such as ``--since``; the command gets milliseconds since 1970, or None."""
-    return click.option(name, callback=_time, metavar="TIME", help=meaning)
+    return click.option(*names, callback=_time, metavar="TIME", help=meaning)
 
 
 #: The part of a topic by time that a command takes; it gets `since` and `until`.
 since_option = time_option(
-    "--since", "Begin with the first record of this time: ms since 1970, or 2026-01-31T12:00 (UTC if no zone is given)."
+    "--since",
+    meaning="Begin with the first record of this time: ms since 1970, or 2026-01-31T12:00 (UTC if no zone is given).",
 )
-until_option = time_option("--until", "End before the first record of this time.")
+until_option = time_option("--until", meaning="End before the first record of this time.")
 
 
 def duration_ms(text: str) -> int:

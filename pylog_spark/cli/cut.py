@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import click
@@ -15,7 +16,7 @@ from pylog_spark.cli.common import (
     echo_table,
     json_option,
     since_option,
-    until_option,
+    time_option,
 )
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _EPILOG = """\b
 Examples:
   pylog cut create q3 --topic orders --archive ./history --until 2026-10-01
+  pylog cut create some -t orders -a ./history --offsets '{"0": [250, 500]}'
   pylog cut list --archive ./history
   pylog cut verify q3 --archive ./history
 """
@@ -38,6 +40,24 @@ _archive_option = click.option(
     metavar="URL",
     help="The archive: a folder, s3://BUCKET/PATH, gs://..., hdfs://...",
 )
+
+Ranges = dict[int, tuple[int, int]]
+
+
+def _ranges(_context: click.Context, _option: click.Parameter, text: str | None) -> Ranges | None:
+    """``{"PARTITION": [START, END]}`` (a click callback)."""
+    if text is None:
+        return None
+    wanted = 'It is a JSON object such as {"0": [250, 500]}: for each partition its first offset and the one behind its last.'
+    try:
+        found = json.loads(text)
+        ranges = {int(number): (start, end) for number, (start, end) in found.items()}
+    except (ValueError, TypeError, AttributeError):
+        raise click.BadParameter(wanted) from None
+    whole = all(type(at) is int for bounds in ranges.values() for at in bounds)
+    if not ranges or not whole or not all(number >= 0 and 0 <= start <= end for number, (start, end) in ranges.items()):
+        raise click.BadParameter(wanted)
+    return ranges
 
 
 @click.group(epilog=_EPILOG)
@@ -53,7 +73,13 @@ def cut() -> None:
 @click.option("--topic", "-t", required=True, metavar="TOPIC", help="The topic.")
 @_archive_option
 @since_option
-@until_option
+@time_option("--until", "--at", "until", meaning="End before the first record of this time: the topic as it was then.")
+@click.option(
+    "--offsets",
+    metavar="JSON",
+    callback=_ranges,
+    help="Instead of times: of each partition its first offset and the one behind its last, '{\"0\": [250, 500]}'.",
+)
 @bootstrap_option
 @client_config_option
 def create(
@@ -62,13 +88,16 @@ def create(
     url: str,
     since: int | None,
     until: int | None,
+    offsets: Ranges | None,
     bootstrap: str,
     client_config: list[tuple[str, str]],
 ) -> None:
-    """Make the cut NAME of TOPIC: all that it has now, or a part of the time.
+    """Make the cut NAME of TOPIC: all that it has now, or a part by time or offsets.
 
     What is not in the archive yet is copied first. Of a compacted topic the cut has a copy of its own.
     """
+    if offsets is not None and (since, until) != (None, None):
+        raise click.UsageError("Give --offsets, or --since and --until.")
     from pylog_spark.archive.store.copying import CopyOptions, copy_topic
     from pylog_spark.archive.store.cuts import own_archive
     from pylog_spark.archive.store.cutting import create_cut
@@ -87,7 +116,9 @@ def create(
             pass
     log = ArchiveLog(url, objects=into)
     numbers = range(log.stored_topics([topic])[0].partitions)
-    ranges = {number: _range(log, topic, number, since, until) for number in numbers}
+    if offsets is not None and (unknown := sorted(offsets.keys() - set(numbers))):
+        raise click.BadParameter(f"Topic {topic} has no partition {unknown[0]}.", param_hint="--offsets")
+    ranges = offsets or {number: _range(log, topic, number, since, until) for number in numbers}
     made = create_cut(objects, log, name, topic, ranges, is_own=is_own)
     click.echo(
         f"Cut {name}: {sum(end - start for _, start, end in made.ranges)} offsets of topic {topic}, SHA-256 {made.sha256}."

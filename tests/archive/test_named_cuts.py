@@ -193,6 +193,30 @@ def test_a_cut_of_a_compacted_topic_has_its_records_though_compaction_goes_on(
     assert "has no cut 'first'" in run("verify", "first", code=1)
 
 
+def test_offsets_or_the_time_at_which_it_was_say_what_a_cut_has(url: Path, source: str, archived: str) -> None:
+    rows = stored(url, archived)
+
+    def create(*given: str, code: int = 0) -> str:
+        words = [sys.executable, "-m", "pylog_spark", "cut", "create", *given, "-t", archived, "-a", str(url)]
+        at = {**environment(), "PYLOG_BOOTSTRAP_SERVERS": source}
+        done = subprocess.run(words, env=at, capture_output=True, text=True, check=False)
+        assert done.returncode == code, done.stderr
+        return done.stdout + done.stderr
+
+    create("some", "--offsets", '{"0": [250, 500]}')
+    assert stored(url, archived, cut="some") == rows[250:500]
+    create("then", "--at", str(BEGIN_MS + 300))
+    assert stored(url, archived, cut="then") == rows[:300]
+    assert "Give --offsets, or --since and --until" in create("x", "--offsets", '{"0": [0, 1]}', "--at", "1", code=2)
+    assert f"Topic {archived} has no partition 3" in create("x", "--offsets", '{"3": [0, 1]}', code=2)
+    assert "has nothing of the offsets 600 to 699" in create("x", "--offsets", '{"0": [500, 700]}', code=1)
+    for wrong in ("{", '{"0": [2, 1]}', '{"0": [0, true]}'):
+        assert 'It is a JSON object such as {"0": [250, 500]}' in create("x", "--offsets", wrong, code=2).replace(
+            "\n", " "
+        )
+    assert [each.name for each in all_cuts(open_archive(str(url)))] == ["some", "then"]
+
+
 def test_what_cannot_be_cut_is_one_sentence(url: Path, archived: str) -> None:
     with pytest.raises(LogError, match="is no name of a cut"):
         made(url, archived, 0, 1, "../other")
