@@ -87,7 +87,7 @@ def test_what_was_deleted_what_is_empty_and_a_gap_come_back_as_they_are(
     source: str, target: LocalBroker, admin: Admin, copies: Admin, name: str, tmp_path: Path
 ) -> None:
     admin.create_topic(name, 4)
-    producer = Producer({"bootstrap.servers": source, "linger.ms": 100})
+    producer = Producer({"bootstrap.servers": source, "linger.ms": 100, "enable.idempotence": True})
     for number in range(60):
         producer.produce(name, f"{number}", partition=number % 3)
     assert producer.flush(30) == 0

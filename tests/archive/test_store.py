@@ -105,7 +105,9 @@ def test_any_range_gives_its_part_of_the_rows(source: str, admin: Admin, filled:
 def test_times_are_those_that_a_broker_finds(source: str, admin: Admin, name: str, url: Path) -> None:
     admin.create_topic(name, 1)
     drawn = random.Random(2)
-    producer = Producer({"bootstrap.servers": source, "batch.num.messages": 7, "linger.ms": 1})
+    producer = Producer(
+        {"bootstrap.servers": source, "batch.num.messages": 7, "linger.ms": 1, "enable.idempotence": True}
+    )
     stamp = 1_700_000_000_000
     for number in range(400):
         # Not in order: the first that is not older is looked for.
@@ -252,7 +254,9 @@ def test_records_that_were_removed_before_they_were_archived_are_named(
 
 def test_what_is_pruned_is_gone_and_the_rest_is_there(source: str, admin: Admin, name: str, url: Path) -> None:
     admin.create_topic(name, 1)
-    producer = Producer({"bootstrap.servers": source, "batch.num.messages": 10, "linger.ms": 1})
+    producer = Producer(
+        {"bootstrap.servers": source, "batch.num.messages": 10, "linger.ms": 1, "enable.idempotence": True}
+    )
     for number in range(1_000):
         producer.produce(name, f"{number:0200}", timestamp=1_700_000_000_000 + number)
     assert producer.flush(30) == 0
