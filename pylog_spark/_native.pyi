@@ -305,6 +305,8 @@ class NativeBroker:
         """The partitions that this broker has a replica of and cannot serve."""
     def lease_clock_ms(self) -> int:
         """What the clock of the lease shows; it is monotonic."""
+    def may_lead(self) -> bool:
+        """Whether this broker may lead partitions now, see `lease_until`; as in `stats`, without the rest of it."""
     def lease_until(self, clock_ms: int) -> None:
         """This broker may lead until the lease's clock shows `clock_ms`; 0 ends it at once. Without a cluster (setting `clustered`
         false) it always may. In a cluster the lease is over until the first call."""

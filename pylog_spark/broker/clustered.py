@@ -203,11 +203,6 @@ class Clustered:
         self._native.complete(event_id, json.dumps(answer))
         return True
 
-    @property
-    def may_lead(self) -> bool:
-        """Whether this broker may lead partitions now: not before it is registered, nor while it has lost ZooKeeper."""
-        return self._lease is not None and self._lease.lasts
-
     # Stop
 
     def leave(self) -> None:

@@ -42,17 +42,11 @@ class Lease:
         self._native = native
         self._timeout_s = session_timeout_s
         self._session: int | None = None
-        self._until_ms = 0
         self._look = threading.Event()
         self._stopped = False
         work = contextvars.copy_context().run
         self._thread = threading.Thread(target=work, args=(self._run,), name="pylog-lease", daemon=True)
         self._thread.start()
-
-    @property
-    def lasts(self) -> bool:
-        """Whether this broker may lead now, as the native server sees it."""
-        return self._native.lease_clock_ms() < self._until_ms
 
     def grant(self, session: int) -> None:
         """Let this broker lead from now on while `session` lives. Returns when the first renewal has succeeded or failed."""
@@ -63,7 +57,7 @@ class Lease:
     def revoke(self) -> None:
         """Stop leading at once."""
         self._session = None
-        self._set(0)
+        self._native.lease_until(0)
 
     def stop(self) -> None:
         """End the thread; the lease ends by itself."""
@@ -82,11 +76,7 @@ class Lease:
         clock_ms, now = self._native.lease_clock_ms(), time.monotonic()
         left_s = session.until - self._timeout_s * _MARGIN - now
         if session.number == granted == self._session and left_s > 0:
-            self._set(clock_ms + int(left_s * 1000))
-
-    def _set(self, until_ms: int) -> None:
-        self._until_ms = until_ms
-        self._native.lease_until(until_ms)
+            self._native.lease_until(clock_ms + int(left_s * 1000))
 
     def _run(self) -> None:
         while not self._stopped:

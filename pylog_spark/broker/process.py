@@ -228,7 +228,7 @@ class Broker:
         if self._closing.is_set():
             return "The broker is stopping."
         # The broker's numbers say it too, and count all topics for it.
-        if self._cluster is not None and not self._cluster.may_lead:
+        if not self._native.may_lead():
             return "The broker has lost ZooKeeper and leads nothing until it is back."
         if self._registry.has_unopened:
             return "Logs of the broker cannot be opened; its log says which."

@@ -199,6 +199,11 @@ impl NativeBroker {
         Ok(u64::try_from(self.server.shared().cluster.lease_clock().as_millis()).unwrap_or(u64::MAX))
     }
 
+    fn may_lead(&self) -> PyResult<bool> {
+        self.check()?;
+        Ok(self.server.shared().cluster.may_lead())
+    }
+
     fn lease_until(&self, clock_ms: u64) -> PyResult<()> {
         self.check()?;
         self.server.lease_until(Duration::from_millis(clock_ms));
