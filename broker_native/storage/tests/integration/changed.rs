@@ -9,7 +9,8 @@ use pylog_storage::{AppendOptions, LogManager, PartitionLog, ReadUpTo, RealDisk,
 use uuid::Uuid;
 
 use crate::support::{
-    Broker, NOW_MS, TOPIC, append, batch_at, counted, fill, manager_config, read_all, scratch, small_segments,
+    Broker, CLEAN_STOP, NOW_MS, TOPIC, append, batch_at, counted, fill, manager_config, read_all, scratch,
+    set_modified, small_segments,
 };
 use crate::transactions::{Writers, abort, check_reads};
 
@@ -191,12 +192,8 @@ fn a_topic_that_is_made_anew_is_not_taken_for_the_one_that_was_lost() {
 #[test]
 fn a_directory_that_was_copied_without_its_times_is_opened_as_it_is() {
     let dir = stopped();
-    let marker = dir.path().join(".kafka_cleanshutdown");
-    let text = fs::read(&marker).unwrap();
     fs::remove_dir_all(dir.path().join("flights-1")).unwrap();
-    fs::write(&marker, text).unwrap();
-    let file = fs::File::options().write(true).open(&marker).unwrap();
-    file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    set_modified(&dir.path().join(CLEAN_STOP), std::time::SystemTime::UNIX_EPOCH);
     whole(&Broker::real(dir.path(), small_segments()).unwrap().log);
 }
 

@@ -9,7 +9,8 @@ use std::time::SystemTime;
 use pylog_storage::{LogConfig, ReadUpTo, StorageError};
 
 use crate::support::{
-    Broker, NOW_MS, append, batch_at, counted, durable, fill, read_all, scratch, small_segments,
+    Broker, CLEAN_STOP, NOW_MS, append, batch_at, counted, durable, fill, read_all, scratch, set_modified,
+    small_segments,
 };
 
 const RECORDS: i64 = 120;
@@ -25,7 +26,6 @@ enum Stop {
     KilledAfterCheckpoint,
 }
 
-const CLEAN_STOP: &str = ".kafka_cleanshutdown";
 const STOPS: [Stop; 3] = [Stop::Clean, Stop::Killed, Stop::KilledAfterCheckpoint];
 
 /// A data directory with several segments of one partition.
@@ -62,10 +62,6 @@ fn copy_with_times(original: &Path) -> tempfile::TempDir {
     let modified = fs::metadata(original.join(CLEAN_STOP)).unwrap().modified().unwrap();
     set_modified(&copy.path().join(CLEAN_STOP), modified);
     copy
-}
-
-fn set_modified(path: &Path, time: SystemTime) {
-    fs::File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
 }
 
 fn copied(original: &Path) -> tempfile::TempDir {

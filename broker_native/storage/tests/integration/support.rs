@@ -1,6 +1,7 @@
 //! A log with a disk under it, batches to put in, and what a reader gets out.
 use std::path::Path;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use pylog_record::{BatchBuilder, BatchHeader, Codec, batches, records};
 use pylog_storage::Role;
@@ -155,6 +156,14 @@ fn values_of(header: &BatchHeader, bytes: &[u8], seen: &mut Vec<(i64, String)>) 
 /// What a log of offsets `[start, end)` holds when each value is its offset.
 pub fn counted(start: i64, end: i64) -> Vec<(i64, String)> {
     (start..end).map(|offset| (offset, offset.to_string())).collect()
+}
+
+/// The marker that a broker leaves at a clean stop.
+pub const CLEAN_STOP: &str = ".kafka_cleanshutdown";
+
+/// Gives a file a time of its last write.
+pub fn set_modified(path: &Path, time: SystemTime) {
+    std::fs::File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
 }
 
 /// A directory in memory where the machine has one: thousands of damaged copies are opened, and each open syncs.
