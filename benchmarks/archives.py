@@ -36,7 +36,7 @@ _AT_ONCE: dict[str, object] = {"fetch.queue.backoff.ms": 1}
 #: Nobody reads old records meanwhile; somebody reads as many that the broker has itself.
 UNDISTURBED, BESIDE_LOCAL = "undisturbed", "beside the broker's own"
 #: The scheduling policy of the client that reads old records: as others, or only what they leave of the processors (Linux' SCHED_IDLE), so that what
-#: disturbs is the broker's work for it, not its own, which elsewhere has a machine of its own.
+#: disturbs is the broker's work for it, not its own, for which it would have a machine of its own.
 AS_OTHERS, WHEN_IDLE = "other", "idle"
 _COLD, _WARM, _HOT = "cold", "warm", "hot"
 _MOST_S = 600
