@@ -426,10 +426,13 @@ class TopicRegistry:
                     found.append(entry.name)
         return sorted(found)
 
+    def archived_topics(self) -> list[str]:
+        """The topics with ``remote.storage.enable``."""
+        return [name for name, topic in self.topics.items() if self.overrides(topic).get("remote.storage.enable")]
+
     def warn_of_archived_topics(self) -> None:
         """Log that topics are to be archived, on a broker without an archive."""
-        names = [name for name, topic in self.topics.items() if self.overrides(topic).get("remote.storage.enable")]
-        if names:
+        if names := self.archived_topics():
             log.error(
                 "This broker has no archive.url, and %d topics have remote.storage.enable, such as %s: of those that it leads it deletes "
                 "nothing, and clients cannot begin at their first records. Start it with the archive.url of the other brokers.",

@@ -1,4 +1,4 @@
-"""``pylog archive``: a topic in a file, and back."""
+"""``pylog archive``: a topic in a file, and back; an archive that grows."""
 
 from __future__ import annotations
 
@@ -40,6 +40,7 @@ Examples:
   pylog archive import orders.pylog.zst --topic orders-2025
   pylog archive copy orders events --to s3://bucket/logs
   pylog archive restore s3://bucket/logs orders
+  pylog archive sync s3://bucket/logs gs://other/logs
   pylog archive list s3://bucket/logs
 
 FILE.pylog.zst is a tar archive in zstandard: 'tar --zstd -xf FILE -C DIR' gives a data directory
@@ -93,7 +94,7 @@ def export_(
     from pylog_spark.archive.lines import SUFFIX, export_lines
 
     options = ExportOptions(since, until, level, resume)
-    with _progress("exported") as report:
+    with _progress("offsets exported") as report:
         if output.endswith(SUFFIX):
             ending = export_lines(client_settings(bootstrap, client_config), topic, output, options, report)
         else:
@@ -140,14 +141,14 @@ def import_(
     if is_lines(file):
         from pylog_spark.archive.line_import import import_lines
 
-        with _progress("imported") as report:
+        with _progress("offsets imported") as report:
             given = client_settings(bootstrap, client_config)
             name, records = import_lines(given, LinesReader(file), options, resume, _say, report)
         click.echo(f"Topic {name} is whole: {plural(records, 'record')} imported.")
         return
     if resume:
         raise click.UsageError("--resume is for files of lines (.jsonl.zst): any other import goes on by itself.")
-    with admin_of(bootstrap, client_config) as admin, _progress("imported") as report:
+    with admin_of(bootstrap, client_config) as admin, _progress("offsets imported") as report:
         name, batches = restore(admin, ArchiveReader(file), options, _say, report)
     click.echo(f"Topic {name} is whole: {plural(batches, 'batch', 'batches')} imported.")
 
@@ -183,7 +184,7 @@ def restore_(
 
     options = RestoreOptions(name, dict(settings), replication_factor)
     reader = StoredTopicReader(ArchiveLog(url), topic)
-    with admin_of(bootstrap, client_config) as admin, _progress("restored") as report:
+    with admin_of(bootstrap, client_config) as admin, _progress("offsets restored") as report:
         made, batches = restore(admin, reader, options, _say, report)
     click.echo(f"Topic {made} is whole: {plural(batches, 'batch', 'batches')} restored.")
 
@@ -318,6 +319,31 @@ def _say(line: str) -> None:
 
 
 @archive.command()
+@click.argument("url", metavar="FROM")
+@click.argument("copy_url", metavar="TO")
+def sync(url: str, copy_url: str) -> None:
+    """Bring the archive at TO up to what the archive at FROM has: to move it to another store, or to keep a copy of it there.
+
+    Only what TO does not have is copied, and compared; TO is made if there is none. Brokers may archive to FROM meanwhile. Topics and cuts that are
+    gone from FROM stay in TO.
+    """
+    from pylog_spark.archive.store.root import open_archive
+    from pylog_spark.archive.store.syncing import sync as synced
+
+    source = open_archive(url)
+    with _progress("bytes compared and copied") as report:
+        done = 0
+
+        def add(size: int) -> None:
+            nonlocal done
+            done += size
+            report(done, None)
+
+        rows = [tuple(each) for each in synced(source, open_archive(copy_url, create=True), add)]
+    echo_table(["TOPIC", "PARTITION", "START", "END", "COPIED", "BYTES"], rows)
+
+
+@archive.command()
 @click.argument("url", metavar="URL")
 @click.option(
     "--topic", "-t", "topics", multiple=True, metavar="TOPIC", help="Only of this topic. Repeatable.  [default: all]"
@@ -366,7 +392,7 @@ def _summary(ending: Ending) -> str:
 
 
 @contextmanager
-def _progress(done: str) -> Iterator[Callable[[int, int], None]]:
+def _progress(what: str) -> Iterator[Callable[[int, int | None], None]]:
     """A bar on a terminal; nothing where there is none."""
     if not sys.stderr.isatty():
         yield lambda _done, _whole: None
@@ -376,5 +402,5 @@ def _progress(done: str) -> Iterator[Callable[[int, int], None]]:
 
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        task = shown.add_task(f"offsets {done}", total=None)
-        yield lambda offsets, whole: shown.update(task, completed=offsets, total=whole)
+        task = shown.add_task(what, total=None)
+        yield lambda done, whole: shown.update(task, completed=done, total=whole)

@@ -112,13 +112,10 @@ class ColdParts:
         return {part: self._cold_end(archive, part, topics[part.partition.topic].topic_id) for part in wanted}
 
     def _opened(self) -> ArchiveLog:
-        """The archive as it is now."""
-        if self._archive is None:
-            from pylog_spark.archive.store.reading import ArchiveLog
+        """The archive as it is now: opened anew, since where one was a moved one has left an empty place, which a list does not tell."""
+        from pylog_spark.archive.store.reading import ArchiveLog
 
-            self._archive = ArchiveLog(self.url, self._isolation_level)
-        else:
-            self._archive.refresh()
+        self._archive = ArchiveLog(self.url, self._isolation_level)
         return self._archive
 
     def _cold_end(self, archive: ArchiveLog, part: OffsetRange, topic_id: str) -> int:
@@ -134,7 +131,8 @@ class ColdParts:
 
     def _give_up(self, why: str) -> None:
         self._again_s = self._monotonic_s() + _LEFT_ALONE_S
-        self._archive = None
+        # Asked for again then: it may have moved.
+        self._archive = self._url = None
         _log.warning(
             "%s Old records are read through the brokers, for %.0f s at least (archiveReads).",
             _sentence(why),

@@ -1,6 +1,6 @@
 """A steady load on some partitions while something is done to the cluster, and what is wrong afterwards."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from tests.cluster.checker import check
@@ -10,11 +10,20 @@ from tests.harness.history import History, Place
 from tests.harness.load import Client, Load, Reader, Sender
 
 
-def judge(bench: Bench, history: History, places: Sequence[Place]) -> list[str]:
-    """Read everything of some places, and what the checker says about it."""
+def _nothing(_place: Place, _offset: int) -> bytes:
+    return b""
+
+
+def judge(
+    bench: Bench,
+    history: History,
+    places: Sequence[Place],
+    before: Callable[[Place, int], bytes] = _nothing,
+) -> list[str]:
+    """Read everything of some places, and what the checker says about it; `before` gives the batches that replicas have no more."""
     bench.await_whole({topic for topic, _ in places})
     read_everything(bench.way, history, places)
-    bench.collect_replicas(history, ends_of(bench.way, places, committed_only=False))
+    bench.collect_replicas(history, ends_of(bench.way, places, committed_only=False), before)
     history.states = [state for state in bench.history.states if state.place in places]
     return [f"{anomaly.kind}: {anomaly.sentence}" for anomaly in check(history)]
 

@@ -123,11 +123,23 @@ class PartitionWriter:
             The file system cannot be written; the object may be there, named or not.
         """
         name = f"{segment.first:020d}-{secrets.token_hex(4)}{SEGMENT_SUFFIX}"
-        self._objects.put(f"{self._folder}/{name}", content)
-        if not self._is_stored(f"{self._folder}/{name}", content):
-            raise LogError("CORRUPT_ARCHIVE", f"{self._folder}/{name} is not what was written: look at the storage.")
+        self.put(f"{self._folder}/{name}", content)
         named = replace(segment, name=name, size=len(content), checksum=zlib.crc32(content))
         self.change(self.manifest.with_segment(named, still_open))
+
+    def put(self, path: str, content: bytes | bytearray) -> None:
+        """Put an object of a segment that is named later.
+
+        Raises
+        ------
+        LogError
+            CORRUPT_ARCHIVE: what is read back is not what was written.
+        OSError
+            The file system cannot be written; the object may be there.
+        """
+        self._objects.put(path, content)
+        if not self._is_stored(path, content):
+            raise LogError("CORRUPT_ARCHIVE", f"{path} is not what was written: look at the storage.")
 
     def _is_stored(self, path: str, content: bytes | bytearray) -> bool:
         """Whether what is read back is `content`, part by part, so that it is not in memory twice."""

@@ -81,4 +81,4 @@ def archive_of(
 ) -> ArchiveService:
     """Make the archive of a broker; it is started when the broker listens."""
     cluster = OfBroker(registry, cluster_id, is_decider)
-    return ArchiveService(native.archives(), settings, cluster, cluster.stored_topic)
+    return ArchiveService(native.archives(), settings, cluster, cluster.stored_topic, registry.archived_topics())

@@ -17,7 +17,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -119,6 +119,9 @@ class ArchiveService:
         What is known of the cluster.
     topic_of : callable
         Gives a topic of the cluster by its name, as it is written into the archive; None when it is gone.
+    archived : sequence of str
+        The topics that were archived before the broker started: where there are any, no new archive is made. A place that is empty is
+        another one then, or a disk that is not mounted, and a log that begins where it was archived up to would begin a second time there.
     """
 
     def __init__(
@@ -127,8 +130,10 @@ class ArchiveService:
         settings: ArchiveSettings,
         cluster: Cluster,
         topic_of: Callable[[str], StoredTopic | None],
+        archived: Sequence[str],
     ) -> None:
         self._archives, self._settings, self._cluster, self._topic_of = archives, settings, cluster, topic_of
+        self._archived = archived
         self._closing, self._due = threading.Event(), threading.Event()
         self._counting = Counting()
         self._threads: list[threading.Thread] = []
@@ -152,7 +157,7 @@ class ArchiveService:
         }
 
     def start(self) -> None:
-        """Start; the archive is made when there is none, and may be out of reach."""
+        """Start; the archive is made when there is none and nothing was archived, and may be out of reach."""
         _give_back_what_is_freed()
         self._begin("pylog-archive", self._run)
 
@@ -220,9 +225,21 @@ class ArchiveService:
     def _open(self) -> Objects | str:
         """The archive, or why it cannot be used."""
         try:
-            return open_root(Objects(self._settings.url), self._settings.url, create=True)
-        except (LogError, OSError) as error:
+            return open_root(Objects(self._settings.url), self._settings.url, create=not self._archived)
+        except LogError as error:
+            return f"{error.sentence} {self._expected()}".rstrip()
+        except OSError as error:
             return str(error)
+
+    def _expected(self) -> str:
+        """Why an archive is expected; "" where one would be made."""
+        if not self._archived:
+            return ""
+        return (
+            f"{len(self._archived)} topics have remote.storage.enable, such as {self._archived[0]}, so their archive is in another place: give "
+            "it as archive.url, or mount it. Until then nothing is deleted here, and clients cannot begin at the first records. To begin "
+            "a new archive, set remote.storage.enable=false for these topics, restart the broker, and set it to true again."
+        )
 
     def _copy(self, copier: Copier, sweeper: Sweeper) -> None:
         turn = 0
