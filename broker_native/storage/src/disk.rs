@@ -1,7 +1,7 @@
 //! What the log asks of a disk, as two small traits, and the real one.
 //!
 //! Every byte that the engine writes passes through here, so that a simulated disk can drop, keep or tear what was
-//! not synced and fail the n-th call ([`super::sim`]). There is no mmap: its writes would be invisible to both, and a
+//! not synced and fail the n-th call ([`super::sim`]). Nothing is written by mmap: its writes would be invisible to both, and a
 //! full disk would turn them into SIGBUS.
 //!
 //! All methods may be called from any thread. None retries: a failed `sync_data` is reported once, and the caller
@@ -12,6 +12,8 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
+
+use super::system;
 
 /// How a file is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -244,22 +246,12 @@ impl DiskFile for RealFile {
     }
 
     fn reserve(&self, len: u64) -> io::Result<()> {
-        let len = libc::off_t::try_from(len).map_err(io::Error::other)?;
-        // SAFETY: the descriptor is open; the call touches no memory of ours.
-        if unsafe { libc::fallocate(self.0.as_raw_fd(), libc::FALLOC_FL_KEEP_SIZE, 0, len) } == 0 {
-            return Ok(());
-        }
-        match io::Error::last_os_error() {
-            cause if cause.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(()),
-            cause => Err(cause),
-        }
+        system::reserve(&self.0, len)
     }
 
     fn drop_cache(&self) -> io::Result<()> {
         self.0.sync_data()?;
-        // SAFETY: as above. The answer is advice, tmpfs for one cannot follow it.
-        unsafe { libc::posix_fadvise(self.0.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
-        Ok(())
+        system::forget_cached(&self.0)
     }
 
     fn identity(&self) -> Option<FileIdentity> {

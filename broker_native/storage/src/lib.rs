@@ -4,7 +4,8 @@
 //! | module | what it owns | uses |
 //! |---|---|---|
 //! | [`config`], [`error`] | settings, errors | none |
-//! | [`disk`], [`clock`] | the traits under everything, and the real ones | none |
+//! | `system` | what systems do in ways of their own with an open file | none |
+//! | [`disk`], [`clock`] | the traits under everything, and the real ones | `system` |
 //! | `names` | every file name, once | `error` |
 //! | `idle_closing_disk` | closes open files when descriptors are wanted | `disk`, `error` |
 //! | `files` | open files, bounded; files replaced as a whole | `disk`, `error`, `idle_closing_disk`, `names` |
@@ -58,6 +59,7 @@ mod producers;
 mod scan;
 mod segment;
 mod shared;
+mod system;
 pub mod types;
 
 pub use cleaner::{CleanerConfig, Cleaning, Pace};

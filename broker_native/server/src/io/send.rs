@@ -3,7 +3,7 @@
 //! | records of one partition | how they leave |
 //! |---|---|
 //! | all of an answer together small | copied into the answer before it gets here ([`super::response_queue::Answer::inlined`]) |
-//! | [`SENDFILE_FROM_BYTES`] and more, a real file | sendfile: the broker's processor never touches a byte |
+//! | 16 KiB and more, a real file, on Linux | sendfile: the broker's processor never touches a byte |
 //! | else | file -> pooled buffer -> socket, in pieces of [`PIECE_BYTES`]; at most one is in memory |
 //!
 //! Over TLS all of a file goes through a pooled buffer, in pieces of [`ENCRYPTED_BYTES`]: from there it is encrypted, in full records.
@@ -11,20 +11,18 @@
 //! On loopback a copy gives one stream about a quarter more throughput than sendfile, but the copy is the broker's work
 //! then and not the consumer's. Nothing is decoded.
 use std::io::{self, IoSlice};
-use std::os::fd::{AsRawFd, RawFd};
 
-use tokio::io::{AsyncWrite, AsyncWriteExt, Interest};
+use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::buffers::Buffers;
 use super::response_queue::{Part, ResponseQueue};
+use super::sendfile::{for_sendfile, send_file};
 
 /// Bytes of a file read at once: the copy stays in the processor's cache until it is sent.
 const PIECE_BYTES: usize = /* 256 KiB */ 256 << 10;
 /// Most bytes that are encrypted ahead of the socket: four full records, and what rustls holds back by default.
 pub const ENCRYPTED_BYTES: usize = /* 64 KiB */ 64 << 10;
-/// From here on a call of its own is cheaper than a copy.
-const SENDFILE_FROM_BYTES: usize = /* 16 KiB */ 16 << 10;
 /// Most parts in one writev.
 const SLICES_MAX: usize = 32;
 
@@ -72,37 +70,6 @@ fn take_off(response_queue: &mut ResponseQueue, buffers: &Buffers, sent: usize) 
     // The consumed front of a piece is lost to its capacity until it is reclaimed.
     response_queue.sent(sent, |buffer| buffers.give_back(whole(buffer)));
     Ok(sent)
-}
-
-/// File, position and length of what sendfile is to send.
-fn for_sendfile(part: &Part) -> Option<(RawFd, u64, usize)> {
-    let Part::File(slice) = part else { return None };
-    let fd = slice.file.as_raw_fd().filter(|_| slice.len >= SENDFILE_FROM_BYTES)?;
-    Some((fd, slice.position, slice.len))
-}
-
-/// Sends what the socket takes; at least one byte.
-async fn send_file(stream: &TcpStream, file: RawFd, position: u64, len: usize) -> io::Result<usize> {
-    let mut position = libc::off_t::try_from(position).map_err(io::Error::other)?;
-    loop {
-        stream.writable().await?;
-        let sent = stream.try_io(Interest::WRITABLE, || {
-            // SAFETY: both descriptors are open for as long as the stream and the queue's slice live; the call reads
-            // and writes nothing of ours but `position`.
-            let sent = unsafe { libc::sendfile(stream.as_raw_fd(), file, &raw mut position, len) };
-            usize::try_from(sent).map_err(|_negative| io::Error::last_os_error())
-        });
-        match sent {
-            Ok(0) => {
-                return Err(io::Error::new(
-                    io::ErrorKind::UnexpectedEof,
-                    "a segment is shorter than its index says",
-                ));
-            }
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
-            done => return done,
-        }
-    }
 }
 
 /// One writev of what is in memory at the front.

@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
-use rustix::fs::{Advice, CWD, Mode, OFlags, fadvise, openat};
+use rustix::fs::{CWD, Mode, OFlags, openat};
 use uuid::Uuid;
 
 use super::doubt::Doubt;
@@ -106,8 +106,9 @@ impl PartitionDirectory {
         if identity(&file).map_err(|cause| of_file(&shown(), &cause))? != (place.inode, place.made_ns) {
             return Err(Doubt::passing(format!("the file {} was replaced", shown())));
         }
-        // Advice: without it the kernel reads ahead less far.
-        let _ = fadvise(&file, 0, None, Advice::Sequential);
+        // Advice, which macOS has no call for: without it the kernel reads ahead less far.
+        #[cfg(target_os = "linux")]
+        let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::Sequential);
         let file = Arc::new(file);
         self.segment = Some((named, Arc::clone(&file)));
         Ok(file)
