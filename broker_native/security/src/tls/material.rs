@@ -282,12 +282,12 @@ impl Trust {
 
     /// What the operating system trusts.
     pub fn system() -> Result<Self, TlsError> {
-        let found = rustls_native_certs::load_native_certs();
+        let (found, error) = super::system::roots();
         let mut roots = RootCertStore::empty();
         // Old systems have roots that no one can read any more: as many as can be are taken.
-        roots.add_parsable_certificates(found.certs.iter().cloned());
+        roots.add_parsable_certificates(found);
         if roots.is_empty() {
-            let reason = found.errors.first().map_or_else(String::new, |error| format!(" ({error})"));
+            let reason = error.map_or_else(String::new, |error| format!(" ({error})"));
             return Err(TlsError::Settings(format!(
                 "This system has no trusted root certificates{reason}: set {TRUSTSTORE_LOCATION}, or install the package ca-certificates"
             )));

@@ -11,6 +11,7 @@
 //! | [`client`], [`server`] | the rustls configurations |
 //! | [`handshake`] | one sentence for each way in which a handshake fails |
 //! | [`name`], [`principal`] | distinguished names as Java writes them, `ssl.principal.mapping.rules` |
+//! | `system` | what the operating system trusts |
 //! | [`throwaway`] | certificates for tests |
 //!
 //! The provider of rustls' cryptography is handed to each configuration; none is installed for the process. Bytes of a store are hostile:
@@ -32,6 +33,7 @@ pub mod principal;
 pub mod server;
 pub mod settings;
 pub mod store;
+mod system;
 pub mod throwaway;
 pub mod verify;
 
