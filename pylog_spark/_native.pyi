@@ -266,8 +266,12 @@ class BrokerArchives:
         """Wait for a client that wants something of the archive: a number, ``batches``, ``time`` or ``delete``, topic, its id, partition,
         an offset or a time, and most bytes. None when there was none for so long."""
 
-    def answer_batches(self, number: int, pieces: Sequence[bytes], aborted: Sequence[tuple[int, int, int]]) -> None:
-        """Give batches, the one with the offset among them, in whole pieces, and the aborted transactions among them (producer, first offset, marker)."""
+    def answer_batches(
+        self, number: int, pieces: Sequence[bytes], aborted: Sequence[tuple[int, int, int]], end: int
+    ) -> None:
+        """Give batches, the one with the offset among them, in whole pieces, and the aborted transactions among them (producer, first offset, marker).
+
+        Batches that begin at offset `end` or behind are left out."""
 
     def answer_offset(self, number: int, found: tuple[int, int] | None = None) -> None:
         """Give the offset and timestamp of a record, or nothing; also when records are deleted."""

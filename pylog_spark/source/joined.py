@@ -132,7 +132,7 @@ class JoinedLog:
             return min(part.end, held.end)
         ends = [each.next for each in self._archive.manifest(*part.partition).covering(part.start, part.end)]
         whole = max((each for each in ends if each <= part.end), default=part.start)
-        return max(whole, min(held.first, part.end))
+        return min(held.end, max(whole, min(held.first, part.end)))
 
     def _look(self, partitions: set[tuple[str, int]]) -> dict[tuple[str, int], _Held]:
         """Where the archive starts and ends for those partitions that it has with the same id, up to where the brokers go on."""

@@ -125,11 +125,12 @@ impl BrokerArchives {
         number: u64,
         pieces: Vec<PyBackedBytes>,
         aborted: Vec<AbortedBatches>,
+        end: i64,
     ) -> PyResult<()> {
         self.with(py, |shared| {
             let mut batches = BytesMut::with_capacity(pieces.iter().map(|piece| piece.len()).sum());
             pieces.iter().for_each(|piece| batches.extend_from_slice(piece));
-            let batches = batches.freeze();
+            let batches = archiving::before(&batches.freeze(), end);
             shared.archives.answer(number, Answered::Batches(batches, aborted));
             Ok(())
         })

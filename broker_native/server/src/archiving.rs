@@ -2,11 +2,13 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use uuid::Uuid;
 
 use crate::shared::Shared;
 use crate::state::archives::Archived;
 use crate::state::topics::{Partition, Topic};
+use pylog_record::batches::batches;
 use pylog_storage::{PartitionLog, ReadUpTo, StorageError};
 
 /// A partition that this broker leads, of a topic that is archived.
@@ -93,6 +95,13 @@ pub fn read(
         kind: error.kind(),
         reason: error.to_string(),
     })
+}
+
+/// Those of some batches that begin before an offset; bytes that are no batch are left out, with all behind them.
+pub fn before(data: &Bytes, end: i64) -> Bytes {
+    let found = batches(data).map_while(Result::ok).take_while(|(header, _)| header.base_offset < end);
+    let len = found.map(|(_, batch)| batch.len()).sum::<usize>();
+    data.slice(..len)
 }
 
 /// The largest epoch up to `epoch` in a log, and where it ends there; `None` when that is not known, or not led here.

@@ -1,5 +1,7 @@
 """Copies the logs of topics into an archive: record batches as they are stored, up to the last stable offset, each once.
 
+A transaction that ended may have its marker behind the end of a copy; then readers see the archive up to its first record (`Manifest.end`).
+
 What is read are the brokers' bytes, by Kafka's protocol, so the topic may be one of Apache Kafka. The archive's end is the position: nothing else is
 remembered, and a copy that was cut goes on there. Memory: one segment, and what is read back of it.
 """
@@ -32,7 +34,7 @@ from pylog_spark.mirror.topics import read_topics
 #: Bytes of a segment's object at which it is complete.
 SEGMENT_BYTES = 64 << 20
 #: Most bytes of batches that are fetched at once.
-FETCH_BYTES = 4 << 20
+FETCH_BYTES = 2 << 20
 _COMMITTED = "read_committed"
 
 
@@ -109,7 +111,7 @@ def copy_topic(
     }
     for number in numbers:
         _, manifest = read_manifest(objects, name, described.topic_id, number)
-        if manifest.end >= ends[number]:
+        if manifest.copied_until >= ends[number]:
             continue
         with PartitionWriter(objects, name, described.topic_id, number) as writer:
             fetch = partial(_fetch, admin, name, number, ends[number])
@@ -170,10 +172,10 @@ class PartitionCopy:
         self._fetch, self._writer, self._options, self._end = fetch, writer, options, end
         manifest = writer.manifest
         self._topic, self._topic_id, self._partition = manifest.topic, manifest.topic_id, manifest.partition
-        self._position = max(manifest.end, start)
-        if manifest.segments and manifest.end < start:
+        self._position = max(manifest.copied_until, start)
+        if manifest.segments and manifest.copied_until < start:
             say(
-                f"partition {self._partition} of topic {self._topic}: the offsets {manifest.end} to {start - 1} were removed before they were archived"
+                f"partition {self._partition} of topic {self._topic}: the offsets {manifest.copied_until} to {start - 1} were removed before they were archived"
             )
 
     def segments(self) -> Iterator[StoredSegment]:
@@ -185,7 +187,7 @@ class PartitionCopy:
             self._writer.add(*built)
             # Two objects are never in memory.
             del built
-            self._position = self._writer.manifest.end
+            self._position = self._writer.manifest.copied_until
             yield self._writer.manifest.segments[-1]
 
     def _build(self) -> tuple[bytearray, StoredSegment, dict[int, int]] | None:
@@ -193,7 +195,9 @@ class PartitionCopy:
         options = self._options
         builder = SegmentBuilder(self._topic, self._topic_id, self._partition, options.level, options.long_range)
         first = position = self._position
-        still_open, found = dict(self._writer.manifest.open), _Found()
+        manifest, found = self._writer.manifest, _Found()
+        # How a transaction ended whose records were removed is not to be learned any more.
+        still_open = dict(manifest.open) if position == manifest.copied_until else {}
         while position < self._end and builder.size < options.segment_bytes:
             data, position = self._fetch(position, min(FETCH_BYTES, options.segment_bytes))
             runs, aborted, still_open, epochs = _survey(data, options.in_frame, still_open)

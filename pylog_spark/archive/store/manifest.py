@@ -128,7 +128,7 @@ class Manifest:
     segments : tuple of StoredSegment
         By offset.
     open : mapping of int to int
-        Transactions that are open at the end: producer -> first offset.
+        Transactions of which the segments have no end: producer -> first offset.
     """
 
     topic: str
@@ -139,9 +139,14 @@ class Manifest:
     open: Mapping[int, int] = field(default_factory=dict)
 
     @property
-    def end(self) -> int:
-        """The offset behind the last one that is in the archive."""
+    def copied_until(self) -> int:
+        """The offset behind the last one that is in the archive: there the next copy goes on."""
         return self.segments[-1].next if self.segments else self.start
+
+    @property
+    def end(self) -> int:
+        """The offset up to which the archive is read: before it lies no record of a transaction of which the archive does not know how it ended."""
+        return max(self.start, min([self.copied_until, *self.open.values()]))
 
     @property
     def bytes(self) -> int:
@@ -150,15 +155,17 @@ class Manifest:
 
     def with_segment(self, segment: StoredSegment, still_open: Mapping[int, int]) -> Manifest:
         """The same with a segment more. It may begin behind the end, when the records between were gone already; never before it."""
-        if segment.first < self.end or segment.next <= segment.first:
-            raise ManifestError(f"a segment [{segment.first}, {segment.next}) does not follow offset {self.end}")
+        if segment.first < self.copied_until or segment.next <= segment.first:
+            raise ManifestError(
+                f"a segment [{segment.first}, {segment.next}) does not follow offset {self.copied_until}"
+            )
         # Where all that it had was deleted, the log begins with the new one.
-        start = self.start if self.start < self.end else segment.first
+        start = self.start if self.start < self.copied_until else segment.first
         return replace(self, start=start, segments=(*self.segments, segment), open=dict(still_open))
 
     def without_before(self, offset: int) -> Manifest:
         """The same without what lies before `offset`: the log starts there, and segments that end before it are not in it. The last one stays."""
-        start = max(self.start, min(offset, self.end))
+        start = max(self.start, min(offset, self.copied_until))
         kept = tuple(each for each in self.segments[:-1] if each.next > start) + self.segments[-1:]
         return replace(self, start=start, segments=kept)
 

@@ -86,7 +86,7 @@ def drop_unnamed(objects: Objects, writer: PartitionWriter, grace_s: float = GRA
 def _remove(objects: Objects, writer: PartitionWriter, before_ms: int) -> None:
     """Let the manifest be without segments that are older and that no cut needs."""
     before = writer.manifest
-    young = next((each.first for each in before.segments if each.max_timestamp >= before_ms), before.end)
+    young = next((each.first for each in before.segments if each.max_timestamp >= before_ms), before.copied_until)
     # Behind the claim: who makes a cut from here on refuses this writer (`cuts`).
     needed = kept_from(all_cuts(objects), before.topic, before.topic_id, before.partition)
     writer.change(before.without_before(young if needed is None else min(young, needed)))

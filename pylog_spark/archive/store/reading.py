@@ -63,7 +63,7 @@ class ArchiveLog:
     url : str
         Where the archive is.
     isolation_level : str
-        With ``read_committed`` readers leave out records of aborted transactions. No transaction is open in an archive.
+        With ``read_committed`` readers leave out records of aborted transactions. No transaction is open before the end (`Manifest.end`).
     skip_damaged : bool
         Whether frames that are damaged are left out, with a notice, instead of failing the read.
     cut : str or None

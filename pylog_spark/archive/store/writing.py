@@ -30,7 +30,7 @@ from pylog_spark.client.errors import LogError
 #: How many manifests before the newest stay, for readers that have listed them a moment ago.
 _KEPT = 2
 #: Bytes of an object that are read back at once.
-_READ_BACK_BYTES = 8 << 20
+_READ_BACK_BYTES = 2 << 20
 #: How often a manifest is looked for again, that was listed and is gone.
 _LOOKS = 5
 

@@ -259,7 +259,7 @@ class Copier:
 
 def _lacks(manifest: Manifest, at: Partition) -> bool:
     """Whether there is something to copy."""
-    return at.closed_until is not None and manifest.end < at.closed_until
+    return at.closed_until is not None and manifest.copied_until < at.closed_until
 
 
 def start_to_keep(at: Partition, manifest: Manifest, now_ms: int) -> int:
@@ -268,8 +268,8 @@ def start_to_keep(at: Partition, manifest: Manifest, now_ms: int) -> int:
     Nothing, when the topic is not copied any more and retention has removed records behind the archive's: as in Kafka a log begins in one place.
     Pure.
     """
-    if at.closed_until is None and at.start > manifest.end:
-        return manifest.end
+    if at.closed_until is None and at.start > manifest.copied_until:
+        return manifest.copied_until
     start = _start_within(at, manifest, now_ms, at.retention_ms, at.retention_bytes)
     if at.needed is None or start <= at.needed[0]:
         return start
@@ -290,4 +290,4 @@ def _start_within(at: Partition, manifest: Manifest, now_ms: int, most_ms: int, 
         while kept and surplus >= kept[0].bytes:
             surplus -= kept[0].bytes
             del kept[0]
-    return max(manifest.start, kept[0].first if kept else manifest.end)
+    return max(manifest.start, kept[0].first if kept else manifest.copied_until)

@@ -71,14 +71,14 @@ class KnownArchive:
         self._objects.make_durable(partition_folder(at.topic, at.topic_id, at.partition))
         _, manifest = read_manifest(self._objects, at.topic, at.topic_id, at.partition)
         end = self._common_end(at, manifest)
-        if end < manifest.end:
+        if end < manifest.copied_until:
             self._stopped[at.key] = at.leader_epoch
             log.error(
                 "%s: the archive has the offsets up to %d, and from offset %d on others than the log, which has lost records since they "
                 "were archived. Nothing of it is copied any more, nor deleted here: set remote.storage.enable=false, or use another "
                 "archive.url.",
                 at.name,
-                manifest.end,
+                manifest.copied_until,
                 end,
             )
         else:
@@ -101,7 +101,7 @@ class KnownArchive:
     def _common_end(self, at: Partition, manifest: Manifest) -> int:
         """The offset up to which the archive has the same records as the log, as far as that is found out; raises `LogError`, OSError."""
         end = common_end(manifest, lambda epoch: self._archives.epoch_end(at.topic_id, at.partition, epoch))
-        if end < manifest.end or self._has_last_batch(at, manifest):
+        if end < manifest.copied_until or self._has_last_batch(at, manifest):
             return end
         # Where the log has other records is not known: what it has itself counts.
         return max(manifest.start, min(at.start, end))
@@ -111,10 +111,10 @@ class KnownArchive:
 
         A broker alone has one leader epoch for ever, so after a loss of records that does not tell its histories apart.
         """
-        if not manifest.segments or manifest.end <= max(at.start, manifest.start):
+        if not manifest.segments or manifest.copied_until <= max(at.start, manifest.start):
             return True
         with translated():
-            found = self._archives.read(at.topic_id, at.partition, at.leader_epoch, manifest.end - 1, 1)
+            found = self._archives.read(at.topic_id, at.partition, at.leader_epoch, manifest.copied_until - 1, 1)
         if found is None or not found[0]:
             return True
         segment = manifest.segments[-1]
@@ -132,8 +132,8 @@ def common_end(manifest: Manifest, epoch_end: Callable[[int], tuple[int, int] | 
     """
     epochs = epochs_of(manifest)
     if not epochs:
-        return manifest.end
-    ends = [start for _, start in epochs[1:]] + [manifest.end]
+        return manifest.copied_until
+    ends = [start for _, start in epochs[1:]] + [manifest.copied_until]
     for (epoch, start), end in zip(reversed(epochs), reversed(ends), strict=True):
         found = epoch_end(epoch)
         if found is not None and (found[0] == epoch or found[1] >= end):

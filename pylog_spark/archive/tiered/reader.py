@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("pylog.broker.archive")
 
 #: Bytes of neighbouring frames, as they are stored, that are read at once.
-GROUP_BYTES = 4 << 20
+GROUP_BYTES = 2 << 20
 _FOOTERS = 256
 
 Key = TypeVar("Key")
@@ -150,7 +150,7 @@ class ArchiveReader:
             else:
                 frames, behind = self._batches(manifest, question)
                 aborted = manifest.aborted_in(question.value, behind)
-                self._archives.answer_batches(question.number, frames, aborted)
+                self._archives.answer_batches(question.number, frames, aborted, manifest.end)
                 self._counting.read(sum(map(len, frames)))
         except (LogError, OSError) as error:
             kind = "OFFSET_OUT_OF_RANGE" if isinstance(error, FileNotFoundError) else ""
