@@ -21,8 +21,9 @@ use crate::segment::read_aborted;
 use crate::types::AbortedTxn;
 use pylog_record::header::BatchError;
 
-/// How often the files are listed again while a broker renames them.
-pub(super) const LOOKS: usize = 5;
+/// How often the files are listed again while a broker renames and removes them: each time it was quicker than this reader, which may be
+/// held up for long on a busy machine.
+pub(super) const LOOKS: usize = 100;
 
 /// What the checkpoints and the caller say of a partition.
 #[derive(Debug, Clone, Copy)]
