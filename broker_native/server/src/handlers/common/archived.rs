@@ -12,7 +12,7 @@ use pylog_storage::{LogSlice, PartitionLog};
 use pylog_wire::ErrorCode;
 
 /// Most bytes that one request gets from the archive, beside one larger batch: each is in memory twice while it is handed over.
-const MOST_BYTES: usize = /* 4 MiB */ 4 << 20;
+const MOST_BYTES: usize = /* 2 MiB */ 2 << 20;
 
 /// Records of a partition in an answer.
 pub enum Records {
