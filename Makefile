@@ -148,7 +148,7 @@ $(RELEASE_TOOLS): requirements-release.txt $(VENV)/.build-tools
 	@$(PIP_INSTALL) -r requirements-release.txt
 	@touch $@
 
-wheels: preflight $(RELEASE_TOOLS) ## Build wheels that run on old systems, too, for TARGETS (Linux, by zig), into dist/
+wheels: preflight $(RELEASE_TOOLS) ## Build wheels that run on old systems, too, for TARGETS (by zig), into dist/
 	@rustc="$${RUSTC:-rustc}"; for target in $(TARGETS); do \
 	  if [ -n "$(BUILD_STD)" ]; then \
 	    [ -f "$$($$rustc --print sysroot)/lib/rustlib/src/rust/library/Cargo.lock" ] || { echo "BUILD_STD needs the standard library's source beside $$($$rustc --version): rustup component add rust-src." >&2; exit 1; }; \
@@ -156,8 +156,8 @@ wheels: preflight $(RELEASE_TOOLS) ## Build wheels that run on old systems, too,
 	  else \
 	    [ -d "$$($$rustc --print target-libdir --target $$target 2>/dev/null)" ] || { echo "Rust has no standard library for $$target here: rustup target add $$target, or BUILD_STD=1." >&2; exit 1; }; \
 	  fi; \
-	  case $$target in *-musl*) tag=musllinux_1_2;; *) tag=manylinux2014;; esac; \
-	  PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/maturin build --locked --profile $(WHEEL_PROFILE) --zig --target $$target --compatibility $$tag --out dist || exit 1; \
+	  more=; case $$target in *-musl*) tag=musllinux_1_2;; *-apple-*) tag=off; more="--strip=false -- -C strip=none -C link-arg=-F$(CURDIR)/broker_native/macos";; *) tag=manylinux2014;; esac; \
+	  PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/maturin build --locked --profile $(WHEEL_PROFILE) --zig --target $$target --compatibility $$tag --out dist $$more || exit 1; \
 	done
 
 release-check: develop $(RELEASE_TOOLS) ## What must be so before a release: versions, changelog, licences, wheels and source in dist/ (built here)
