@@ -47,7 +47,7 @@ def prune(
             before = writer.manifest
             if before_ms is not None:
                 _remove(objects, writer, before_ms)
-            gone = _drop_objects(objects, writer, before)
+            gone = drop_lost(objects, writer, before)
             left = drop_unnamed(objects, writer, grace_s)
             yield Pruned(topic, partition, writer.manifest.start, gone.segments, gone.bytes, left)
 
@@ -65,8 +65,8 @@ def lost(before: Manifest, after: Manifest) -> tuple[StoredSegment, ...]:
     return tuple(segment for segment in before.segments if segment.name not in kept)
 
 
-def _drop_objects(objects: Objects, writer: PartitionWriter, before: Manifest) -> Dropped:
-    """Remove the objects of segments that the manifest named before, and does not now. Raises OSError."""
+def drop_lost(objects: Objects, writer: PartitionWriter, before: Manifest) -> Dropped:
+    """Remove the objects of segments that a partition's manifest named before, and does not now. Raises OSError."""
     after = writer.manifest
     folder = partition_folder(after.topic, after.topic_id, after.partition)
     gone = lost(before, after)

@@ -15,7 +15,7 @@ from pylog_spark.archive.store.cuts import all_cuts, encode_cut, own_archive
 from pylog_spark.archive.store.layout import NO_ID, TOPIC, TOPICS, decode_topic, partition_folder, topic_folder
 from pylog_spark.archive.store.manifest import Manifest, ManifestError
 from pylog_spark.archive.store.objects import Objects
-from pylog_spark.archive.store.pruning import lost
+from pylog_spark.archive.store.pruning import drop_lost, lost
 from pylog_spark.archive.store.writing import PartitionWriter, read_manifest
 from pylog_spark.client.errors import LogError
 
@@ -124,8 +124,7 @@ class _Partition:
                     self._copied, self._bytes = self._copied + 1, self._bytes + segment.size
                 self._report(segment.size)
             writer.change(wanted)
-        for segment in lost(there, wanted):
-            self._target.delete(f"{self._folder}/{segment.name}")
+            drop_lost(self._target, writer, there)
 
     def _check(self, wanted: Manifest, there: Manifest) -> None:
         """Raise `LogError` when the target goes on by itself."""
