@@ -5,7 +5,6 @@ Of several brokers one with a full disk falls behind; as a leader it hands over 
 
 import contextlib
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartit
 
 from pylog_spark.client import Admin
 from pylog_spark.testing import LocalBroker, LocalBrokerError, LocalCluster
+from tests.harness.small_disk import mount, small_disk
 from tests.harness.waiting import until
 
 pytestmark = pytest.mark.root
@@ -22,25 +22,11 @@ DISK_BYTES = 12 * 1024 * 1024
 _DEADLINE_S = 60
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
+@pytest.fixture(name="small_disk")
+def _small_disk(tmp_path: Path) -> Iterator[Path]:
     """A mounted tmpfs of DISK_BYTES."""
-    if os.geteuid() != 0:
-        pytest.skip("NOT TESTED: a full disk needs a small file system, and mounting one needs root")
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    _mount(folder, DISK_BYTES, "rw")
-    try:
+    with small_disk(tmp_path / "disk", DISK_BYTES) as folder:
         yield folder
-    finally:
-        subprocess.run(["umount", "--lazy", str(folder)], check=True)
-
-
-def _mount(folder: Path, size_bytes: int, how: str) -> None:
-    command = ["mount", "-t", "tmpfs", "-o", f"{how},size={size_bytes}", "tmpfs", str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        pytest.skip(f"NOT TESTED: a full disk needs a small file system, and this machine mounts none: {done.stderr}")
 
 
 def _fill(folder: Path) -> None:
@@ -120,7 +106,7 @@ def test_a_full_disk_refuses_records_and_loses_none(small_disk: Path, segment_by
         held = read_all(broker.bootstrap_servers)
         assert filler.acknowledged.items() <= held.items()
         broker.kill()
-        _mount(small_disk, 2 * DISK_BYTES, "remount,rw")
+        mount(small_disk, 2 * DISK_BYTES, "remount,rw")
         broker.start()
         refused = len(filler.refused)
         filler.send(50)
@@ -193,7 +179,7 @@ def test_a_leader_with_a_full_disk_hands_over_and_stops_and_comes_back_with_spac
         )
         held = read_all(cluster.bootstrap_servers, partition)
         assert filler.acknowledged.items() <= held.items()
-        _mount(small_disk, 4 * DISK_BYTES, "remount,rw")
+        mount(small_disk, 4 * DISK_BYTES, "remount,rw")
         full.start()
         cluster.wait_in_sync("full")
         assert read_all(cluster.bootstrap_servers, partition) == held

@@ -4,7 +4,9 @@ An attack is a function of a `Bout` that returns when the bout is over. It may u
 closed the connection is an outcome; what a broker must never do is a sentence among `Bout.broken`.
 """
 
+import os
 import random
+import shutil
 import tempfile
 import threading
 import time
@@ -12,7 +14,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,15 +23,15 @@ from tests.harness.waiting import happens
 from tests.hostile.floods import MIB, SERVED_WITHIN_S, peak_bytes, peak_of
 from tests.hostile.neighbour import Address, NeighbourProcess
 from tests.hostile.together import ceiling_bytes
-from tests.hostile.victims import Victim, disk_left_bytes
+from tests.hostile.victims import Victim
 from tests.interop.clients import DEADLINE_S, values_seen
 from tests.peers.probe import answers
 
-#: An attack ends early when the disk has less left.
-DISK_LEFT_MIN_BYTES = 6 * 1024 * MIB
 #: So many different sentences are kept.
 _BROKEN_MAX = 5
 _LOOK_S = 0.2
+#: Of `st_blocks`, whatever the file system's own blocks are.
+_BLOCK_BYTES = 512
 _LIVES_AFTER_S = 10.0
 #: Starts a broker over a folder.
 Started = Callable[[Path], AbstractContextManager[Victim]]
@@ -204,8 +206,8 @@ def _attack(attack: Attack, bout: Bout, victim: Victim, folder: Path, show: Call
                 show(bout.outcomes)
                 if not victim.running:
                     bout.end()
-                if disk_left_bytes(folder) < DISK_LEFT_MIN_BYTES and not bout.over:
-                    bout.broken.append("the attack was ended because it filled the disk")
+                if not bout.over and (filled := fills_the_disk(folder)):
+                    bout.broken.append(f"the attack was ended: {filled}")
                     bout.end()
         except BaseException:
             # The run is to end. Threads that wait for an answer would hold it up, for minutes.
@@ -216,6 +218,20 @@ def _attack(attack: Attack, bout: Bout, victim: Victim, folder: Path, show: Call
     if (error := running.exception()) is not None:
         bout.broken.append(f"the attack came to an end by {error!r}")
     return max(peak, peak_of(victim.address.pid))
+
+
+def fills_the_disk(folder: Path) -> str | None:
+    """A sentence when the files below a folder take more of the disk than is left: an attack ends then, long before it harms others."""
+    left = shutil.disk_usage(folder).free
+    taken = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            # A file may go while it is looked at.
+            with suppress(OSError):
+                taken += os.stat(os.path.join(parent, name)).st_blocks * _BLOCK_BYTES
+    if taken <= left:
+        return None
+    return f"its broker's files take {taken // MIB:,} MiB of the disk, {left // MIB:,} MiB are left"
 
 
 def _left(victim: Victim, acknowledged: int) -> list[str]:

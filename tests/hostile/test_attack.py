@@ -8,14 +8,20 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
+
+from tests.harness.small_disk import small_disk
 from tests.harness.waiting import until
+from tests.hostile.bout import MIB
 
 _SOME = ("random-bytes", "batches", "connections")
 
 
-def _attack(*words: str) -> subprocess.Popen[str]:
+def _attack(*words: str, folder: Path | None = None) -> subprocess.Popen[str]:
+    """Start the runner; the broker's files are below `folder`."""
     command = [sys.executable, "-m", "tests.hostile.attack", *words]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    environment = os.environ if folder is None else {**os.environ, "TMPDIR": str(folder)}
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
 
 
 def _broker_of(runner: int) -> int | None:
@@ -59,6 +65,18 @@ def test_a_broker_that_is_killed_during_an_attack_ends_it_with_a_sentence_and_ex
         printed, _ = running.communicate()
     assert running.returncode == 1
     assert "the broker died" in printed
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(("disk_mib", "seconds", "kept"), [(512, 1, True), (4, 60, False)])
+def test_an_attack_ends_with_a_sentence_only_where_it_takes_more_of_the_disk_than_is_left(
+    tmp_path: Path, disk_mib: int, seconds: int, kept: bool
+) -> None:
+    with small_disk(tmp_path / "disk", disk_mib * MIB) as disk:
+        with _attack("--seconds", str(seconds), "--seed", "7", "batches", folder=disk) as running:
+            printed, errors = running.communicate()
+    assert running.returncode == (0 if kept else 1), f"{printed}{errors}"
+    assert ("the attack was ended: its broker's files take" in printed) is not kept
 
 
 def _has_a_neighbour(runner: int) -> bool:

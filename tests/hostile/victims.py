@@ -170,9 +170,3 @@ def _prepare(address: Address) -> None:
         code = error_code(answer(sock), "attacked")
     if code != NONE:
         raise RuntimeError(f"The batch that opens to much was refused with error {code}.")
-
-
-def disk_left_bytes(folder: Path) -> int:
-    """What the disk under a folder has left."""
-    stat = os.statvfs(folder)
-    return stat.f_bavail * stat.f_frsize
