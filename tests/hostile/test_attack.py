@@ -72,9 +72,9 @@ def test_a_broker_that_is_killed_during_an_attack_ends_it_with_a_sentence_and_ex
 def test_an_attack_ends_with_a_sentence_only_where_it_takes_more_of_the_disk_than_is_left(
     tmp_path: Path, disk_mib: int, seconds: int, kept: bool
 ) -> None:
-    with small_disk(tmp_path / "disk", disk_mib * MIB) as disk:
-        with _attack("--seconds", str(seconds), "--seed", "7", "batches", folder=disk) as running:
-            printed, errors = running.communicate()
+    words = ("--seconds", str(seconds), "--seed", "7", "batches")
+    with small_disk(tmp_path / "disk", disk_mib * MIB) as disk, _attack(*words, folder=disk) as running:
+        printed, errors = running.communicate()
     assert running.returncode == (0 if kept else 1), f"{printed}{errors}"
     assert ("the attack was ended: its broker's files take" in printed) is not kept
 

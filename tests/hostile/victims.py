@@ -4,7 +4,6 @@ Both have the same topics: "attacked" (with one batch in it that opens to much),
 that is judged. Nothing is deleted by its age there: many records of an attack are of 1970.
 """
 
-import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
