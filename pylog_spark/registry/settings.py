@@ -21,11 +21,14 @@ Each may begin with ``schema.registry.``.
 from __future__ import annotations
 
 import base64
-import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pylog_spark.errors import PylogError
+
+if TYPE_CHECKING:
+    import ssl
 
 PREFIX = "schema.registry."
 _SOURCE, _USER_INFO = "basic.auth.credentials.source", "basic.auth.user.info"
@@ -68,6 +71,9 @@ class RegistrySettings:
 
     def context(self) -> ssl.SSLContext:
         """What HTTPS needs. Raises `PylogError` when a file cannot be used."""
+        # Each process that reads or writes loads this module, and few of them ask a registry.
+        import ssl
+
         given = self._given
         try:
             location, certificates = given["ssl.truststore.location"], given["ssl.truststore.certificates"]

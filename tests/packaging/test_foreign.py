@@ -1,7 +1,7 @@
-"""A wheel for another processor runs there: a broker and its client in a foreign Python. Long, and only where both are named.
+"""A wheel for another processor or C library runs there: a broker and its client in a foreign Python. Long, and only where both are named.
 
 ``PYLOG_TEST_FOREIGN_WHEEL`` is the wheel, ``PYLOG_TEST_FOREIGN_PYTHON`` a program that is that Python, such as the script of
-``python -m tests.packaging.foreign``, which emulates it.
+``python -m tests.packaging.foreign`` or ``python -m tests.packaging.musl``.
 """
 
 import os
@@ -13,7 +13,7 @@ import pytest
 from pylog_spark.client import read_range
 from pylog_spark.testing import LocalBroker
 from tests.packaging.environment import PINS, pip, run
-from tests.packaging.foreign import PLATFORMS
+from tests.packaging.foreign import platforms
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 ROWS = 2000
@@ -51,11 +51,12 @@ def test_a_foreign_wheel_keeps_records_that_come_back_the_same_there_and_here(tm
     wheel, python = Path(named("PYLOG_TEST_FOREIGN_WHEEL")).absolute(), named("PYLOG_TEST_FOREIGN_PYTHON")
     version = run(python, "-c", "import sys; print(*sys.version_info[:2], sep='.')").strip()
     place, data = tmp_path / "packages", tmp_path / "data"
-    platforms = [word for platform in PLATFORMS for word in ("--platform", platform)]
+    machine, names = platforms(wheel)
+    beside = [word for name in names for word in ("--platform", name)]
     words = ("--target", place, "--only-binary=:all:", "--python-version", version, "--constraint", PINS)
-    pip(sys.executable, "install", *words, *platforms, wheel)
+    pip(sys.executable, "install", *words, *beside, wheel)
     printed = run(python, "-c", PROGRAM, data, ROWS, cwd=tmp_path, PYTHONPATH=str(place))
-    assert printed.split() == ["aarch64", str(5 * ROWS)]
+    assert printed.split() == [machine, str(5 * ROWS)]
     # The directory is the same on each processor.
     with LocalBroker(data) as broker:
         table = read_range(broker.bootstrap_servers, "t").read_all()
