@@ -91,6 +91,6 @@ def make(folder: Path, machine: str) -> Path:
 
 
 if __name__ == "__main__":
-    if VERSION != f"{sys.version_info.major}.{sys.version_info.minor}":
+    if f"{sys.version_info.major}.{sys.version_info.minor}" != VERSION:
         raise SystemExit(f"Python {VERSION} compiles itself for another system; this is {sys.version.split()[0]}.")
     print(make(Path(sys.argv[1]), *(sys.argv[2:] or ["x86_64"])))

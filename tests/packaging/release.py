@@ -25,7 +25,9 @@ LICENCES = frozenset({
     "0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "MIT-0", "Unicode-3.0", "Unlicense", "Zlib",
 })  # fmt: skip
 #: The oldest glibc that a wheel for Linux is to run on.
-MANYLINUX = re.compile(r"manylinux_2_17_\w+|musllinux_1_\d_\w+")
+MANYLINUX = re.compile(r"manylinux_2_17_\w+")
+#: All that a wheel for musl may need. musl's loader takes itself for it, whatever its file is called.
+MUSL = "libc.so"
 
 
 def run(*words: object, cwd: Path = ROOT, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -103,7 +105,9 @@ def wrong_contents(wheel: Path) -> list[str]:
 
 
 def wrong_platform(wheel: Path) -> list[str]:
-    """A wheel for Linux that needs a newer system than it should, as auditwheel sees it."""
+    """A wheel for Linux that needs a newer system than it should, as auditwheel sees it, or more of one than it should."""
+    if "musllinux" in wheel.name:
+        return beside_musl(wheel)
     if "linux" not in wheel.name:
         return []
     done = run(sys.executable, "-m", "auditwheel", "show", wheel)
@@ -112,6 +116,16 @@ def wrong_platform(wheel: Path) -> list[str]:
     if tag is None or not MANYLINUX.fullmatch(tag[1]):
         return [f"{wheel.name} is of {tag[1] if tag else done.stderr.strip()}: build it by make wheels."]
     return []
+
+
+def beside_musl(wheel: Path) -> list[str]:
+    """A wheel for musl that needs another library. auditwheel would look for musl's where this machine has its own C library."""
+    with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(wheel) as packed:
+        said = run("readelf", "--dynamic", packed.extract(NATIVE, folder)).stdout
+    needed = sorted(re.findall(r"\(NEEDED\).*\[(.+)\]", said))
+    if needed == [MUSL]:
+        return []
+    return [f"{wheel.name} needs {', '.join(needed) or 'no library'}, not only {MUSL}: build it by make wheels."]
 
 
 def allowed(licence: str) -> bool:

@@ -49,3 +49,26 @@ def test_a_wheel_that_lacks_a_file_or_has_one_too_many_is_named(tmp_path: Path) 
     assert [sentence for sentence in wrong if "Version: " in sentence]
     assert [sentence for sentence in wrong if "plugin" in sentence]
     assert len(wrong) == 5
+
+
+def test_a_wheel_for_musl_may_need_musl_alone(tmp_path: Path) -> None:
+    (tmp_path / "empty.c").touch()
+    musl, other, native = tmp_path / "libc.so", tmp_path / "libother.so", tmp_path / "native.so"
+    for library, *needed in ((musl,), (other,), (native, musl)):
+        _link(library, tmp_path / "empty.c", *needed)
+    assert release.wrong_platform(_wheel(tmp_path, native)) == []
+    _link(native, tmp_path / "empty.c", musl, other)
+    (sentence,) = release.wrong_platform(_wheel(tmp_path, native))
+    assert "needs libc.so, libother.so, not only libc.so" in sentence
+
+
+def _link(library: Path, source: Path, *needed: Path) -> None:
+    words = ("-shared", "-nostdlib", "-Wl,--no-as-needed", f"-Wl,-soname,{library.name}")
+    assert release.run("cc", *words, "-o", library, source, *needed).returncode == 0
+
+
+def _wheel(folder: Path, native: Path) -> Path:
+    wheel = folder / "pylog_spark-0.1.0-cp310-abi3-musllinux_1_2_x86_64.whl"
+    with zipfile.ZipFile(wheel, "w") as packed:
+        packed.write(native, release.NATIVE)
+    return wheel
