@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from pylog_spark.archive.store.layout import partition_folder
+from pylog_spark.archive.store.layout import ROOT, partition_folder, root_document
 from pylog_spark.archive.store.manifest import StoredSegment
 from pylog_spark.archive.store.objects import Objects
 from pylog_spark.archive.store.writing import PartitionWriter, read_manifest
@@ -68,7 +68,7 @@ class Shelf(Objects):
     """Objects in a dictionary that a writer uses in its turns; `None` looks at once."""
 
     def __init__(self, content: dict[str, bytes], pause: Callable[[], None] | None = None) -> None:
-        self._content, self._pause = content, pause or (lambda: None)
+        self.where, self._content, self._pause = "shelf", content, pause or (lambda: None)
 
     def files(self, folder: str) -> list[str]:
         self._pause()
@@ -108,7 +108,7 @@ def test_what_was_acknowledged_stays_named_whoever_else_writes_or_is_killed() ->
 class _Schedule:
     def __init__(self, seed: int) -> None:
         self._seed = seed
-        self._content: dict[str, bytes] = {}
+        self._content = {ROOT: root_document()}
         self._turns = Turns(random.Random(seed))
         self.acknowledged: set[tuple[int, str]] = set()
         self.fenced = 0

@@ -28,6 +28,11 @@ class Objects:
     url : str
         A path of this machine, or a URL that `pyarrow.fs` opens.
 
+    Attributes
+    ----------
+    where : str
+        The same, for messages.
+
     Raises
     ------
     LogError
@@ -35,6 +40,7 @@ class Objects:
     """
 
     def __init__(self, url: str) -> None:
+        self.where = url
         scheme, _, rest = url.partition("://")
         if "@" in rest.partition("/")[0]:
             sentence = f"The {scheme} URL has credentials in it, which plans and logs would show: leave them to the environment."
@@ -44,6 +50,7 @@ class Objects:
     def below(self, folder: str) -> Objects:
         """Give the objects of a folder, as names relative to it."""
         found = copy(self)
+        found.where = f"{self.where}/{folder}"
         found._root = self._path(folder)
         return found
 

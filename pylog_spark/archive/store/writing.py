@@ -1,6 +1,7 @@
 """Adds segments to a partition of an archive: one writer at a time, and what a killed one left is in nobody's way.
 
-An object is put, read again and compared, and only then named by a manifest. A writer that finds a later one stops. Not thread-safe.
+An object is put, read again and compared, and only then named by a manifest. A writer that finds a later one stops, and one whose archive is
+gone: where a disk was mounted an empty folder may be left. Not thread-safe.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from pylog_spark.archive.store.manifest import (
     manifest_name,
 )
 from pylog_spark.archive.store.objects import Objects
+from pylog_spark.archive.store.root import open_root
 from pylog_spark.client.errors import LogError
 
 #: How many manifests before the newest stay, for readers that have listed them a moment ago.
@@ -46,7 +48,7 @@ def read_manifest(objects: Objects, topic: str, topic_id: str, partition: int) -
     Raises
     ------
     LogError
-        CORRUPT_ARCHIVE: the newest manifest makes no sense.
+        CORRUPT_ARCHIVE: the newest manifest makes no sense. INVALID_ARGUMENT: there is no archive.
     OSError
         The file system cannot be read.
     """
@@ -54,6 +56,7 @@ def read_manifest(objects: Objects, topic: str, topic_id: str, partition: int) -
     for look in range(_LOOKS):
         name = newest(objects, folder)
         if name is None:
+            open_root(objects, objects.where)
             return None, Manifest(topic, topic_id, partition)
         try:
             return name, decode(objects.read(f"{folder}/{name}"))
@@ -95,8 +98,11 @@ class PartitionWriter:
         self._objects = objects
         self._folder = partition_folder(topic, topic_id, partition)
         self._where = f"partition {partition} of topic {topic}"
-        epoch = max((each.epoch for each in self._claims()), default=-1) + 1
-        self._claim = Claim(epoch, secrets.token_hex(4))
+        earlier = self._claims()
+        if not earlier:
+            # Before a claim is put where no archive is.
+            open_root(objects, objects.where)
+        self._claim = Claim(max((each.epoch for each in earlier), default=-1) + 1, secrets.token_hex(4))
         self._generation = 0
         objects.put(f"{self._folder}/{self._claim}", b"")
         # Behind the claim: who writes a manifest from here on sees it.
@@ -171,9 +177,13 @@ class PartitionWriter:
         return [*filter(None, map(claim, self._objects.files(self._folder)))]
 
     def _check(self) -> None:
-        if any(each > self._claim for each in self._claims()):
+        claims = self._claims()
+        if any(each > self._claim for each in claims):
             sentence = f"Another process archives {self._where}, and has begun later: this one stops."
             raise LogError("FENCED", sentence)
+        if self._claim not in claims:
+            # A list of a store may be an old one; without the claim this is not the archive that it was put into.
+            self._objects.read(f"{self._folder}/{self._claim}")
 
     def _drop_old(self, newest: ManifestName) -> None:
         """Remove manifests that do not count any more but for the newest of them, and claims of earlier writers."""

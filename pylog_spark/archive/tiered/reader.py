@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
-from pylog_spark.archive.store.layout import partition_folder
+from pylog_spark.archive.store.layout import ROOT, partition_folder
 from pylog_spark.archive.store.manifest import Manifest
 from pylog_spark.archive.store.objects import Objects
 from pylog_spark.archive.store.reading import first_at, load_footer
@@ -153,12 +153,20 @@ class ArchiveReader:
                 self._archives.answer_batches(question.number, frames, aborted, manifest.end)
                 self._counting.read(sum(map(len, frames)))
         except (LogError, OSError) as error:
-            kind = "OFFSET_OUT_OF_RANGE" if isinstance(error, FileNotFoundError) else ""
+            # Retention removes objects. Where the archive is gone they may come back with it.
+            is_removed = isinstance(error, FileNotFoundError) and self._is_there()
+            kind = "OFFSET_OUT_OF_RANGE" if is_removed else ""
             log.warning("%s cannot be read from the archive at %d: %s", question.name, question.value, error)
             self._archives.refuse(question.number, kind)
             self._counting.read_failed()
         if manifest is not None and behind is not None:
             self._read_ahead(manifest, behind)
+
+    def _is_there(self) -> bool:
+        try:
+            return self._objects.exists(ROOT)
+        except OSError:
+            return False
 
     def _batches(self, manifest: Manifest, question: Question) -> tuple[list[bytes], int]:
         """Frames from the one with the offset on, decompressed, and the offset behind them."""
