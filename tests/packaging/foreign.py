@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 
 ARCHITECTURE = "arm64"
+#: The release of Debian whose Python it is.
+SUITE = "bookworm"
 #: The second is for pyarrow.
 PACKAGES = ("python3", "libstdc++6")
 #: What pip is to take wheels of, by the C library that a wheel's platform names; the newest first.
@@ -68,11 +70,17 @@ def apt(folder: Path, architecture: str, suite: str) -> str:
     return str(settings)
 
 
-def packages(folder: Path, architecture: str, *names: str, suite: str = "bookworm") -> list[Path]:
+def packages(folder: Path, architecture: str, *names: str, suite: str = SUITE) -> list[Path]:
     """Download packages of a release of Debian with all that they need, into a folder of their own."""
     words = ("--yes", "-qq", "--download-only", "--no-install-recommends", *names)
     run("apt-get", "install", *words, APT_CONFIG=apt(folder, architecture, suite))
     return sorted((folder / "cache" / "archives").glob("*.deb"))
+
+
+def write_script(path: Path, text: str) -> None:
+    """Write a program of text."""
+    path.write_text(text)
+    path.chmod(0o755)
 
 
 def emulator(folder: Path) -> Path:
@@ -90,8 +98,7 @@ def make(folder: Path) -> Path:
     for package in packages(folder / "apt", ARCHITECTURE, *PACKAGES):
         run("dpkg", "--extract", package, root)
     version = (root / "usr" / "bin" / "python3").readlink().name.removeprefix("python")
-    script.write_text(SCRIPT.format(root=root, emulator=emulator(folder), script=script, version=version))
-    script.chmod(0o755)
+    write_script(script, SCRIPT.format(root=root, emulator=emulator(folder), script=script, version=version))
     return script
 
 

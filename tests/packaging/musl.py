@@ -10,13 +10,13 @@ import os
 import sys
 from pathlib import Path
 
-from tests.packaging.foreign import apt, emulator, packages, run
+from tests.packaging.foreign import SUITE, apt, emulator, packages, run, write_script
 
 #: Debian's name of a processor, by Linux's.
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 VERSION = "3.11"
-#: Whose Python it is, and the first with a musl that loads what pyarrow's wheels have with them (relocations of the kind RELR).
-SUITE, SUITE_OF_MUSL = "bookworm", "trixie"
+#: The first release of Debian with a musl that loads what pyarrow's wheels have with them (relocations of the kind RELR).
+SUITE_OF_MUSL = "trixie"
 #: One of zig's tools as one word. Asked by Python's setup.py where it looks for headers it would name the machine's own.
 TOOL = """\
 #!/bin/sh
@@ -37,11 +37,9 @@ def tools(folder: Path, machine: str) -> dict[str, str]:
     folder.mkdir(parents=True, exist_ok=True)
     words = {"CC": f"cc -target {machine}-linux-musl -dynamic", "AR": "ar", "RANLIB": "ranlib"}
     for name, said in words.items():
-        (folder / name).write_text(TOOL.format(python=sys.executable, words=said))
-        (folder / name).chmod(0o755)
+        write_script(folder / name, TOOL.format(python=sys.executable, words=said))
     # configure wants one that is not named as the machine's own; that one reads files of each processor.
-    (folder / "READELF").write_text('#!/bin/sh\nexec readelf "$@"\n')
-    (folder / "READELF").chmod(0o755)
+    write_script(folder / "READELF", '#!/bin/sh\nexec readelf "$@"\n')
     return {name: str(folder / name) for name in (*words, "READELF")}
 
 
@@ -85,8 +83,7 @@ def make(folder: Path, machine: str) -> Path:
         start = f"'{root}/lib/ld-musl-{machine}.so.1' --argv0 '{script}'"
     else:
         start = f"'{emulator(folder)}' -L '{root}' -0 '{script}'"
-    script.write_text(SCRIPT.format(home=compiled(folder, machine), start=start, version=VERSION))
-    script.chmod(0o755)
+    write_script(script, SCRIPT.format(home=compiled(folder, machine), start=start, version=VERSION))
     return script
 
 
