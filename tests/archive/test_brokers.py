@@ -27,6 +27,7 @@ from pylog_spark.testing.local_broker import LocalBrokerError
 from tests.archive.brokers import (
     EARLIEST,
     EARLIEST_LOCAL,
+    KEPT_RECORDS,
     LATEST,
     LATEST_TIERED,
     SHORT,
@@ -252,7 +253,7 @@ def test_what_cannot_be_archived_stays_on_the_broker_until_it_can(tmp_path: Path
         assert offset(admin, "kept", EARLIEST_LOCAL) == 0
         assert len(read_from(running.bootstrap_servers, "kept", 0, 600)) == 600
         (tmp_path / "in the way").unlink()
-        until_short(admin, "kept", 450)
+        until_short(admin, "kept", 600 - KEPT_RECORDS)
         assert len(read_from(running.bootstrap_servers, "kept", 0, 600)) == 600
 
 

@@ -20,7 +20,7 @@ from pylog_spark._native import Client
 from pylog_spark.client import Admin
 from pylog_spark.source.origin import Archive
 from pylog_spark.testing import LocalBroker
-from tests.archive.brokers import EARLIEST_LOCAL, SHORT, begun, offset, until_short, values
+from tests.archive.brokers import EARLIEST_LOCAL, KEPT_RECORDS, SHORT, begun, offset, until_short, values
 from tests.directories.support import LEVELS
 from tests.harness import runs
 from tests.mirror.support import ends, write, write_in_transactions
@@ -115,13 +115,13 @@ def test_a_task_of_archived_records_asks_no_broker(tmp_path: Path) -> None:
         servers = broker.bootstrap_servers
         admin.create_topic("events", 1, config=SHORT)
         write(servers, "events", values(0, 400), batch_num_messages=10)
-        until_short(admin, "events", 300)
+        until_short(admin, "events", 400 - KEPT_RECORDS)
         topic = Topic(None, servers, Client({"bootstrap.servers": servers}), "events", 1)
         whole = rows(topic, archiveReads="never")
         made = batch_reader(topic, "value", "partition", "offset")
         tasks = [task for task in made.partitions() if task.archived]
     ((_, _, end),) = cold(tasks)
-    assert end >= 300
+    assert end >= 400 - KEPT_RECORDS
     # The broker has stopped.
     assert rows_of(made, tasks) == whole[:end]
 
@@ -223,7 +223,7 @@ def test_a_path_that_means_something_only_to_the_broker_is_not_followed(tmp_path
         servers = broker.bootstrap_servers
         admin.create_topic("events", 1, config=SHORT)
         write(servers, "events", values(0, 400), batch_num_messages=10)
-        until_short(admin, "events", 300)
+        until_short(admin, "events", 400 - KEPT_RECORDS)
         topic = Topic(None, servers, Client({"bootstrap.servers": servers}), "events", 1)
         made = batch_reader(topic, "value", "partition", "offset")
         tasks = made.partitions()

@@ -15,7 +15,7 @@ from pylog_spark.archive.store.root import open_archive
 from pylog_spark.client import Admin
 from pylog_spark.client.errors import LogError
 from pylog_spark.testing import LocalBroker
-from tests.archive.brokers import SHORT, begun, until_short, values
+from tests.archive.brokers import KEPT_RECORDS, SHORT, begun, until_short, values
 from tests.archive.gcs_store import running_gcs
 from tests.directories.support import LEVELS, consumed, stored
 from tests.mirror.support import write, write_in_transactions
@@ -92,5 +92,5 @@ def test_a_broker_archives_there_and_clients_read_it(url: Urls, tmp_path: Path) 
         write(servers, "cold", values(0, 400), batch_num_messages=10)
         rows = consumed(servers, "cold", 1, "read_committed")
         admin.alter_configs("topic", "cold", {"local.retention.bytes": "10000"})
-        until_short(admin, "cold", 300)
+        until_short(admin, "cold", 400 - KEPT_RECORDS)
         assert consumed(servers, "cold", 1, "read_committed") == rows

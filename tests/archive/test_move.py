@@ -21,6 +21,7 @@ from pylog_spark.source.cold_parts import ColdParts
 from pylog_spark.testing import LocalBroker, ZooKeeper
 from tests.archive.brokers import (
     EARLIEST_LOCAL,
+    KEPT_RECORDS,
     LATEST_TIERED,
     QUICK,
     SHORT,
@@ -50,7 +51,7 @@ def fill(broker: LocalBroker, first: int, last: int) -> None:
     """Write values to ``moved``, and wait until the broker itself has only the end of them."""
     write(broker.bootstrap_servers, "moved", values(first, last), batch_num_messages=10)
     with Admin(broker.bootstrap_servers) as admin:
-        until_short(admin, "moved", last - 150)
+        until_short(admin, "moved", last - KEPT_RECORDS)
 
 
 def archive(command: str, *places: Path | str) -> str:
@@ -102,7 +103,7 @@ def test_a_broker_does_not_begin_a_second_archive_in_an_empty_place(tmp_path: Pa
         assert offset(admin, "moved", EARLIEST_LOCAL) < 400, "nothing is deleted"
         mounted_late.rmdir()
         before.rename(mounted_late)
-        until_short(admin, "moved", 450)
+        until_short(admin, "moved", 600 - KEPT_RECORDS)
         found = read_from(broker.bootstrap_servers, "moved", 0, 600)
         assert [value.decode() for _, value in found] == list(values(0, 600))
         assert ArchiveLog(str(mounted_late)).manifest("moved", 0).missing(0, 450) == []
@@ -141,8 +142,8 @@ def test_an_archive_whose_disk_goes_away_under_a_broker_goes_on_when_it_is_back(
             shutil.rmtree(mounted)
             away.rename(mounted)
             found = reading.result()
-        until_short(admin, "moved", 450)
-        until_short(admin, "later", 50)
+        until_short(admin, "moved", 600 - KEPT_RECORDS)
+        until_short(admin, "later", 200 - KEPT_RECORDS)
     assert [value.decode() for _, value in found] == list(values(0, 600))
     assert ArchiveLog(str(mounted)).manifest("moved", 0).missing(0, 450) == []
     assert ArchiveLog(str(mounted)).manifest("later", 0).missing(0, 50) == []

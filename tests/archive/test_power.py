@@ -17,7 +17,17 @@ from confluent_kafka import KafkaError, Message, Producer
 from pylog_spark.archive.store.reading import ArchiveLog
 from pylog_spark.client import Admin
 from pylog_spark.testing import LocalBroker
-from tests.archive.brokers import EARLIEST_LOCAL, LATEST_TIERED, SHORT, begun, offset, read_from, until_short, values
+from tests.archive.brokers import (
+    EARLIEST_LOCAL,
+    KEPT_RECORDS,
+    LATEST_TIERED,
+    SHORT,
+    begun,
+    offset,
+    read_from,
+    until_short,
+    values,
+)
 from tests.cluster.test_machine import run_on
 from tests.harness import runs
 from tests.harness.machine import Machine
@@ -97,7 +107,7 @@ def test_what_a_killed_writer_had_not_synced_is_before_records_are_removed_for_i
     broker.start()
     with Admin(broker.bootstrap_servers) as admin:
         admin.alter_configs("topic", "seen", {"local.retention.bytes": "10000"})
-        until_short(admin, "seen", 450)
+        until_short(admin, "seen", 600 - KEPT_RECORDS)
     powered.cut_power()
     broker.start()
     assert [number for number, _ in read_from(broker.bootstrap_servers, "seen", 0, 600)] == list(range(600))

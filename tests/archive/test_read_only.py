@@ -15,6 +15,7 @@ from pylog_spark.testing import LocalBroker
 from tests.archive.brokers import (
     EARLIEST,
     EARLIEST_LOCAL,
+    KEPT_RECORDS,
     LATEST_TIERED,
     SHORT,
     begun,
@@ -67,7 +68,7 @@ def test_an_archive_that_is_only_read_gets_nothing_more_and_whole_log_retention_
 ) -> None:
     admin.create_topic("kept", 1, config=SHORT)
     fill(broker, "kept", 0, 600)
-    local = until_short(admin, "kept", 450)
+    local = until_short(admin, "kept", 600 - KEPT_RECORDS)
     admin.alter_configs("topic", "kept", READ_ONLY)
     tiered = offset(admin, "kept", LATEST_TIERED)
     fill(broker, "kept", 600, 1_200)
@@ -128,7 +129,7 @@ def test_monitoring_shows_what_is_copied_read_and_not_copied_yet(
 ) -> None:
     admin.create_topic("shown", 1, config=SHORT)
     fill(broker, "shown", 0, 600)
-    until_short(admin, "shown", 450)
+    until_short(admin, "shown", 600 - KEPT_RECORDS)
     read_from(broker.bootstrap_servers, "shown", 0, 100)
     lag = (f"{_TOPICS}_remotecopylagbytes", (("topic", "shown"),))
     segments = (f"{_TOPICS}_remotecopylagsegments", (("topic", "shown"),))
@@ -163,7 +164,7 @@ def test_monitoring_shows_how_large_the_archive_is_and_what_is_still_to_be_delet
 ) -> None:
     admin.create_topic("sized", 1, config=SHORT)
     fill(broker, "sized", 0, 600)
-    until_short(admin, "sized", 450)
+    until_short(admin, "sized", 600 - KEPT_RECORDS)
     sized = (("topic", "sized"),)
 
     def shown(name: str, labels: tuple[tuple[str, str], ...] = sized) -> float:

@@ -14,7 +14,7 @@ from pylog_spark.client import Admin
 from pylog_spark.client.admin import EARLIEST
 from pylog_spark.client.errors import LogError
 from pylog_spark.testing import LocalBroker
-from tests.archive.brokers import SHORT, begun, until_short, values
+from tests.archive.brokers import KEPT_RECORDS, SHORT, begun, until_short, values
 from tests.harness.waiting import until
 from tests.mirror.support import write
 from tests.reading.streams import Checkpoint, read
@@ -152,7 +152,7 @@ def test_the_archive_keeps_what_a_group_needs(tmp_path: Path) -> None:
         configs = {**SHORT, "retention.ms": "1", "local.retention.ms": "1", "retention.until.checkpointed": "one"}
         client.create_topic("cold", 1, config=configs)
         write(running.bootstrap_servers, "cold", values(0, 400), batch_num_messages=10)
-        until_short(client, "cold", 300)
+        until_short(client, "cold", 400 - KEPT_RECORDS)
         assert begin(client, "cold") == 0
         commit(running, "one", "cold", p0=200)
         until(lambda: 100 < begin(client, "cold") <= 200, "what it has passed is removed from the archive")
