@@ -189,6 +189,8 @@ impl Segment {
             // The bad bytes are no longer part of the segment; the caller decides whether the file is cut.
             self.size.store(position, Ordering::Release);
             self.trusted_from.store(start.position, Ordering::Release);
+            // A segment that nobody appends to is looked at by its index alone, as one that was retired.
+            marks.note_last(self.base_offset);
             self.overwrite_indexes(marks)?;
             self.find_first_timestamp()?;
         }

@@ -91,9 +91,14 @@ fn a_flushed_record_is_not_visible_before_somebody_flushed_it() {
 
 #[test]
 fn a_timestamp_leads_to_the_first_record_that_is_not_older() {
-    for codec in [Codec::None, Codec::Zstd] {
+    // Several batches for each entry of an index, and some behind the last one of a segment.
+    let config = || LogConfig { index_interval_bytes: 900, ..any_time() };
+    let stops = ["stopped", "killed", "killed when all was on the device"];
+    for (codec, stop) in
+        [Codec::None, Codec::Zstd].into_iter().flat_map(|codec| stops.map(|stop| (codec, stop)))
+    {
         let dir = tempfile::tempdir().unwrap();
-        let broker = Broker::real(dir.path(), any_time()).unwrap();
+        let broker = Broker::real(dir.path(), config()).unwrap();
         let mut all = Vec::new();
         for i in 0..60_i64 {
             // Not in order: each batch begins a little before the one before it ends.
@@ -106,23 +111,33 @@ fn a_timestamp_leads_to_the_first_record_that_is_not_older() {
             append(&broker.log, builder.finish(codec).unwrap()).unwrap();
         }
         let first = |wanted: i64| all.iter().copied().find(|(_, timestamp)| *timestamp >= wanted);
-        for reopened in [false, true] {
-            let broker = if reopened {
-                broker.manager.close().unwrap();
-                &Broker::real(dir.path(), any_time()).unwrap()
-            } else {
-                &broker
-            };
+        let newest = all.iter().map(|(_, timestamp)| *timestamp).max().unwrap();
+        let check = |broker: &Broker, state: &str| {
             for wanted in (NOW_MS - 50..NOW_MS + 6_500).step_by(7) {
-                assert_eq!(
-                    broker.log.offset_for_timestamp(wanted).unwrap(),
-                    first(wanted),
-                    "{codec:?} {wanted}"
-                );
+                let found = broker.log.offset_for_timestamp(wanted).unwrap();
+                assert_eq!(found, first(wanted), "{codec:?} {wanted} {stop}, {state}");
             }
-            let newest = all.iter().map(|(_, timestamp)| *timestamp).max().unwrap();
-            assert_eq!(broker.log.max_timestamp_offset().unwrap(), first(newest));
+            assert_eq!(
+                broker.log.max_timestamp_offset().unwrap(),
+                first(newest),
+                "{codec:?} {stop}, {state}"
+            );
+        };
+        check(&broker, "running");
+        match stop {
+            "stopped" => broker.manager.close().unwrap(),
+            "killed" => {}
+            _ => {
+                broker.clock.advance_ms(120_000);
+                assert!(broker.manager.run_maintenance().is_empty());
+            }
         }
+        drop(broker);
+        let broker = Broker::real(dir.path(), config()).unwrap();
+        check(&broker, "opened again");
+        broker.manager.close().unwrap();
+        // What recovery has written is all that is known then.
+        check(&Broker::real(dir.path(), config()).unwrap(), "stopped and opened again");
     }
 }
 
