@@ -274,6 +274,7 @@ def test_a_group_that_reads_committed_records_gets_no_others(group: ShareGroup) 
 def test_a_record_that_ends_each_member_that_gets_it_takes_no_other_along(group: ShareGroup) -> None:
     # One batch: nothing but the deliveries takes its records apart.
     producer = Producer({"bootstrap.servers": group.servers, "linger.ms": 1_000})
+    producer.list_topics(group.topic, 30)
     for number in range(20):
         producer.produce(group.topic, f"record-{number}")
     assert producer.flush(30) == 0

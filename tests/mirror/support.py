@@ -194,8 +194,10 @@ def lags(source: str, copies_at: str, topic: str) -> list[dict[str, int]]:
 
 def write(servers: str, topic: str, values: Iterable[str], **settings: object) -> None:
     """Write records over all partitions, acknowledged; with ``batch_num_messages`` all batches but the last are as large, however slow the machine is."""
-    linger_ms = 1_000 if "batch_num_messages" in settings else 5
+    linger_ms = 60_000 if "batch_num_messages" in settings else 5
     producer = Producer({"bootstrap.servers": servers, "linger.ms": linger_ms, **_dotted(settings)})
+    # A producer that knows the topic puts each record where its batch grows; else they go there while `flush` sends what there is.
+    producer.list_topics(topic, 30)
     for number, value in enumerate(values):
         producer.produce(topic, value, key=f"key-{number % 7}", headers={"number": str(number)})
     assert producer.flush(30) == 0

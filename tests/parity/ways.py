@@ -116,6 +116,8 @@ class Way:
     def put(self, word: str, records: Sequence[Record | str | bytes | None], partition: int = 0) -> None:
         """Append to one partition, with an ordinary client; few records are there all at once."""
         producer = Producer({"bootstrap.servers": self.servers, "linger.ms": 1_000, "log_level": 0})
+        # Before it knows the topic, it could send some of them while it sorts the others in.
+        producer.list_topics(self.name(word), WAIT_S)
         send(producer, self.name(word), records, partition)
         assert producer.flush(WAIT_S) == 0
 

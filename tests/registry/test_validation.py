@@ -36,7 +36,7 @@ def send(broker: LocalBroker) -> Callable[..., list[str]]:
     producers: dict[str, Producer] = {}
 
     def send(topic: str, *values: bytes | None, **settings: Any) -> list[str]:
-        given = {"bootstrap.servers": broker.bootstrap_servers, "linger.ms": 50, **settings}
+        given = {"bootstrap.servers": broker.bootstrap_servers, "linger.ms": 1_000, **settings}
         producer = producers.setdefault(repr(settings), Producer(given))
         errors: list[str] = []
 
@@ -44,6 +44,8 @@ def send(broker: LocalBroker) -> Callable[..., list[str]]:
             if error is not None:
                 errors.append(error.name())
 
+        # A producer that knows the topic puts each record where its batch grows; else they go there while it sends.
+        producer.list_topics(topic, 30)
         for value in values:
             producer.produce(topic, value, key=b"k", on_delivery=delivered)
         assert producer.flush(30) == 0
@@ -180,7 +182,8 @@ def test_more_dead_letters_than_go_at_once_are_refused(
     broker: LocalBroker, diverting: tuple[str, str], send: Any
 ) -> None:
     topic, letters = diverting
-    refused = send(topic, *[b"text"] * 1_000, **{"batch.num.messages": 10_000, "linger.ms": 1_000})
+    # One batch, however slow the machine is: it waits for all of them, and for nothing else.
+    refused = send(topic, *[b"text"] * 1_000, **{"batch.num.messages": 1_000, "linger.ms": 60_000})
     assert refused == ["INVALID_RECORD"] * 1_000
     assert count(broker, topic) == 0
     assert count(broker, letters) == 0
