@@ -135,6 +135,12 @@ impl BatchHeader {
         self.attributes & at::ATTR_TRANSACTIONAL != 0
     }
 
+    /// Whether it has records of a transaction. One without any is what compaction has left of a transaction that has ended, for
+    /// its producer's sequences; the marker of that may be gone.
+    pub fn has_records_of_transaction(&self) -> bool {
+        self.is_transactional() && !self.is_control() && self.records_count > 0
+    }
+
     /// Whether the timestamps are the broker's.
     pub fn is_log_append_time(&self) -> bool {
         self.attributes & at::ATTR_LOG_APPEND_TIME != 0

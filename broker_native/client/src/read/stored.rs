@@ -77,7 +77,7 @@ impl Survey {
             if let (Some(first), Some(Marker::Abort)) = (first, ended.map(|ended| ended.marker)) {
                 self.aborted.push((header.producer_id, first, header.last_offset()));
             }
-        } else if header.is_transactional() {
+        } else if header.has_records_of_transaction() {
             self.open.entry(header.producer_id).or_insert(header.base_offset);
         }
         Ok(())

@@ -286,7 +286,7 @@ impl Producers {
             }
             return ended;
         }
-        if header.is_transactional() && producer.txn_first_offset < 0 {
+        if header.has_records_of_transaction() && producer.txn_first_offset < 0 {
             producer.txn_first_offset = header.base_offset;
             self.open.insert(header.base_offset);
         }

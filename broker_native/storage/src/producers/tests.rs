@@ -326,3 +326,17 @@ fn of_too_many_producers_those_that_wrote_longest_ago_are_forgotten_but_for_open
     assert_eq!(left, (0..5).chain(25..110).collect::<Vec<_>>());
     assert_eq!(producers.bound(3), 85, "those with an open transaction stay");
 }
+
+#[test]
+fn what_compaction_has_left_of_an_ended_transaction_opens_none_and_keeps_the_sequences() {
+    let mut producers = Producers::default();
+    producers.note(&BatchHeader { records_count: 0, ..in_txn(1, 0, 4, 10) }, None, 0);
+    assert_eq!((producers.first_open_offset(), producers.epoch(1)), (None, Some(0)));
+    assert!(matches!(
+        check_sequence(&producers, in_txn(1, 0, 9, 20)),
+        Err(StorageError::OutOfOrderSequence { expected: 5, .. })
+    ));
+    assert_eq!(end(&mut producers, 1, 0, Marker::Commit, 11), None, "its marker may be there or not");
+    producers.note(&in_txn(1, 0, 5, 20), None, 0);
+    assert_eq!(producers.first_open_offset(), Some(20));
+}

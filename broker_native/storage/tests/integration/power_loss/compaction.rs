@@ -296,6 +296,11 @@ fn a_segment_that_a_power_cut_took_from_the_middle_is_not_taken_for_a_gap_of_com
 }
 
 #[test]
+fn a_batch_that_compaction_has_emptied_opens_no_transaction_when_no_snapshot_is_left() {
+    Run::new(6004, Durability::Flushed).rounds(6004);
+}
+
+#[test]
 fn power_cuts_while_a_flushed_log_is_compacted_lose_no_acknowledged_value() {
     all(Durability::Flushed);
 }
