@@ -358,12 +358,15 @@ impl Opening<'_> {
         let mut aborted = segment.aborted_txns().map_err(wrong)?;
         aborted.retain(|txn| txn.last_offset < from);
         let (producers, epochs) = (&mut self.producers, &mut self.epochs);
+        // Where the walk does not begin with the segment, it is not known where the batch before it ends.
+        let mut end_before = (from_offset <= segment.base_offset).then_some(expected);
         let scanned = segment.recover(from_offset, durable_offset, |header, end| {
             // The batch that the log's start lies in counts, too.
             if header.last_offset() >= from {
                 aborted.extend(producers.note(header, end, now_ms).and_then(|ended| ended.aborted()));
             }
-            epochs.note(header.partition_leader_epoch, header.base_offset);
+            epochs.recover(end_before.unwrap_or(header.base_offset), header);
+            end_before = Some(header.last_offset() + 1);
         });
         let scanned = scanned.map_err(wrong)?;
         match scanned.torn {

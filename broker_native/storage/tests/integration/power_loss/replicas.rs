@@ -477,6 +477,12 @@ fn power_cuts_at_random_leave_a_follower_with_a_prefix_of_what_it_held() {
     }
 }
 
+#[test]
+fn epochs_that_were_forgotten_before_a_crash_do_not_come_back_with_their_file() {
+    Run::new(5637, Durability::Flushed).rounds(5637);
+    Run::new(3253, Durability::PageCache).rounds(3253);
+}
+
 /// Copies, truncates in the middle of a segment, at its begin, and to nothing, with rolls, checkpoints and syncs between.
 fn life(run: &mut Run) -> Result<(), StorageError> {
     let (manager, log) = run.open()?;
