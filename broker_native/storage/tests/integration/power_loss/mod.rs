@@ -238,6 +238,7 @@ impl Run {
             self.acknowledged
         );
         let kept = self.check_batches(&log, start, end);
+        self.check_times(&log, &kept);
         self.check_retries(&log, &kept);
         self.tried.retain(|tried| tried.last_offset < end);
         self.check_transactions(&log);
@@ -270,6 +271,20 @@ impl Run {
             assert_eq!(at, slice.next_offset, "{name}");
         }
         kept
+    }
+
+    /// The time of each batch leads to the first record that is not older: what is left of the indexes leads nobody past one.
+    fn check_times(&self, log: &PartitionLog, kept: &[BatchHeader]) {
+        let offsets = log.offsets();
+        let data = || kept.iter().filter(|header| !header.is_control());
+        for header in data() {
+            let wanted = header.max_timestamp;
+            let first = data().find(|other| other.max_timestamp >= wanted).unwrap();
+            let first = (first.base_offset.max(offsets.log_start_offset), first.max_timestamp);
+            let found = log.offset_for_timestamp(wanted).unwrap_or_else(|e| panic!("{}: {e}", self.name));
+            let visible = Some(first).filter(|(offset, _)| *offset < offsets.high_watermark);
+            assert_eq!(found, visible, "{}: where {wanted} leads", self.name);
+        }
     }
 
     /// The last batches of the idempotent producer are known when they are sent again.
