@@ -9,7 +9,7 @@ from pylog_spark.client import Admin
 from pylog_spark.testing import LocalBroker
 from tests.harness.brokers import BOTH
 from tests.harness.kafka import either
-from tests.mirror.support import MirrorProcess
+from tests.mirror.support import MirrorProcess, ServedAdmin
 
 _NUMBERS = itertools.count()
 
@@ -37,7 +37,7 @@ def name() -> str:
 @pytest.fixture
 def admin(source: str) -> Iterator[Admin]:
     """Of the source."""
-    with Admin(source) as opened:
+    with ServedAdmin(source) as opened:
         yield opened
 
 

@@ -8,12 +8,15 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from pylog_spark._native import RawConnection
 from pylog_spark.client import Admin
 from pylog_spark.client.admin import LATEST
+from pylog_spark.client.errors import LogError
+from pylog_spark.results.topics import CreateTopicResult
 from tests.harness.waiting import until
 
 COMMAND = (sys.executable, "-m", "pylog_spark", "mirror")
@@ -90,10 +93,27 @@ class MirrorProcess:
         self._log.close()
 
 
+class ServedAdmin(Admin):
+    """One whose topics are served when it has created them: Apache Kafka answers a little before its brokers know them."""
+
+    def create_topic(self, name: str, *more: Any, **given: Any) -> CreateTopicResult:
+        """See `Admin.create_topic`."""
+        created = super().create_topic(name, *more, **given)
+        until(lambda: self._is_served(name), f"{name} is served")
+        return created
+
+    def _is_served(self, name: str) -> bool:
+        try:
+            self.offsets([(name, part.partition, LATEST) for part in self.topic(name).partitions])
+        except LogError as error:
+            if error.kind != "UNKNOWN_TOPIC_OR_PARTITION":
+                raise
+            return False
+        return True
+
+
 def ends(servers: str, topic: str, partitions: int, isolation_level: str = "read_uncommitted") -> list[int]:
     """Where the partitions end; -1 for all while the topic is not there."""
-    from pylog_spark.client.errors import LogError
-
     with Admin(servers, {"default.api.timeout.ms": "5000"}) as admin:
         try:
             found = admin.offsets([(topic, number, LATEST) for number in range(partitions)], isolation_level)
