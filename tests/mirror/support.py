@@ -17,6 +17,7 @@ from pylog_spark.client import Admin
 from pylog_spark.client.admin import LATEST
 from pylog_spark.client.errors import LogError
 from pylog_spark.results.topics import CreateTopicResult
+from tests.harness.secured import is_served
 from tests.harness.waiting import until
 
 COMMAND = (sys.executable, "-m", "pylog_spark", "mirror")
@@ -99,17 +100,8 @@ class ServedAdmin(Admin):
     def create_topic(self, name: str, *more: Any, **given: Any) -> CreateTopicResult:
         """See `Admin.create_topic`."""
         created = super().create_topic(name, *more, **given)
-        until(lambda: self._is_served(name), f"{name} is served")
+        until(lambda: is_served(self, name, created.num_partitions), f"{name} is served")
         return created
-
-    def _is_served(self, name: str) -> bool:
-        try:
-            self.offsets([(name, part.partition, LATEST) for part in self.topic(name).partitions])
-        except LogError as error:
-            if error.kind != "UNKNOWN_TOPIC_OR_PARTITION":
-                raise
-            return False
-        return True
 
 
 def ends(servers: str, topic: str, partitions: int, isolation_level: str = "read_uncommitted") -> list[int]:
