@@ -83,7 +83,6 @@ impl Segment {
             let reason = scanned.torn.unwrap_or_else(|| "the batches end before".into());
             return Err(left.bad(scanned.next_offset, reason));
         }
-        left.retire(false)?;
         Ok(left)
     }
 
