@@ -3,11 +3,13 @@
 import os
 import subprocess
 import sys
+from tempfile import TemporaryFile
 
 import pytest
 
 from pylog_spark.client import Admin
 from pylog_spark.testing import LocalBroker
+from tests.harness.forks import Forks
 
 
 @pytest.fixture(scope="module")
@@ -40,13 +42,26 @@ def command():
     return [sys.executable, "-m", "pylog_spark"]
 
 
+@pytest.fixture(scope="session")
+def forks(tmp_path_factory):
+    """Runs `pylog` without the start of an interpreter."""
+    with Forks(tmp_path_factory.mktemp("forks")) as running:
+        yield running
+
+
 @pytest.fixture
-def pylog(environment, command):
+def pylog(environment, forks):
     """Run `pylog` with words; returns the finished process with text (or bytes) of both outputs."""
 
-    def run(*words, stdin="", **more):
-        more.setdefault("text", True)
-        more.setdefault("env", environment)
-        return subprocess.run([*command, *words], input=stdin, capture_output=True, timeout=120, check=False, **more)
+    def run(*words, stdin="", text=True, env=environment):
+        words = [str(word) for word in words]
+        with TemporaryFile() as given, TemporaryFile() as out, TemporaryFile() as err:
+            given.write(stdin.encode() if isinstance(stdin, str) else stdin)
+            given.seek(0)
+            code = forks.run(words, given, out, err, env)
+            out.seek(0)
+            err.seek(0)
+            printed = [out.read(), err.read()]
+        return subprocess.CompletedProcess(words, code, *([each.decode() for each in printed] if text else printed))
 
     return run
