@@ -25,7 +25,7 @@ use pylog_testkit::sim::{Bites, Fault, SimDisk};
 use uuid::Uuid;
 
 use crate::power_loss::{Dice, ROUNDS, bitten, ended, seeds};
-use pylog_testkit::runs::is_long;
+use pylog_testkit::runs::times;
 
 const STEPS: u64 = 50;
 /// The first runs of each test find most; more only by `PYLOG_POWER_CUTS`.
@@ -518,8 +518,7 @@ fn life(run: &mut Run) -> Result<(), StorageError> {
 
 /// Each change with a seed for what the disk drops; in a long run (`PYLOG_TEST_LONG=1`) with two.
 fn cuts(changes: u64) -> impl Iterator<Item = (u64, u64)> {
-    let tries = 1 + u64::from(is_long());
-    (0..changes).flat_map(move |at| (0..tries).map(move |more| (at, (at + more) % 2)))
+    (0..changes).flat_map(move |at| (0..times(2)).map(move |more| (at, (at + more) % 2)))
 }
 
 fn cut_at_every_single_change(durability: Durability) {
