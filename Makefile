@@ -3,6 +3,8 @@
 # PYTHON=python3.12        the interpreter that .venv is made from
 # CARGO_TARGET_DIR=DIR     where Rust's build products go (default: target/ here)
 # PYTEST_ARGS="-k fetch"   what `make test` hands to pytest
+# PART=3/6                 which part of `make test-long` runs (default: all of it)
+# PYLOG_TEST_SEED=N        what tests draw (default: the commit's number; in a long run one of its own, which it prints)
 # ROWS="read-100b p99"     which rows `make bench` runs (default: all)
 SHELL := /bin/bash
 PYTHON ?= python3
@@ -64,7 +66,7 @@ demo: develop ## The flights story: a broker, a Spark job in, a stream out, a st
 	@$(BIN)/python examples/flights/story.py
 
 # Python's tests wait a good deal, for brokers and sessions; Rust's take what that leaves, and speak at their end.
-test: preflight-test develop ## Every promise once, under half an hour on two cores: what to run before a commit
+test: preflight-test develop ## Every promise once, 8 minutes on two cores: what to run before a commit
 	@$(MAKE) --no-print-directory --jobs 2 test-rust-aside test-beside
 	@$(MAKE) --no-print-directory test-alone
 
@@ -72,37 +74,43 @@ test-rust-aside:
 	@printed=$$(mktemp); nice -n 3 $(MAKE) --no-print-directory test-rust >$$printed 2>&1; code=$$?; \
 	[ $$code = 0 ] && grep '^test result' $$printed || cat $$printed; rm -f $$printed; exit $$code
 
+# The tests of Rust go with the first part.
 test-long: export PYLOG_TEST_LONG = 1
-test-long: preflight-test develop test-rust $(VENV)/.spark-home/classes.jsa ## Everything with many rounds and random seeds, well over an hour on two cores
-	PYLOG_PARITY=live $(PYTEST) --timeout 3600 -m "not alone" $(PYTEST_ARGS)
+test-long: export PYLOG_TEST_PART = $(PART)
+test-long: export PYLOG_TEST_SEED := $(or $(PYLOG_TEST_SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
+test-long: export PYLOG_PARITY = live
+test-long: preflight-test develop $(if $(filter-out 1/%,$(PART)),,test-rust) $(VENV)/.spark-home/classes.jsa ## Everything, with many rounds and a random seed, in parts of half an hour: PART=1/6 to PART=6/6
+	@echo "Seed $(PYLOG_TEST_SEED): make test-long$(if $(PART), PART=$(PART)) PYLOG_TEST_SEED=$(PYLOG_TEST_SEED) draws the same again."
+	$(PYTEST) --timeout 3600 -m "not alone and not check" $(PYTEST_ARGS) || [ "$(PYTEST_ARGS)" -a $$? = $(NOTHING_SELECTED) ]
 	$(ALONE) --timeout 3600 -m alone $(ALONE_ARGS) || [ $$? = $(NOTHING_SELECTED) ]
 
 test-rust: ## Only the Rust tests
-	$(if $(PYLOG_TEST_LONG),,PROPTEST_RNG_SEED=$(SEED)) $(CARGO) test $(MANIFEST) --quiet
+	PROPTEST_RNG_SEED=$(SEED) $(CARGO) test $(MANIFEST) --quiet
 
 # With it Spark starts sooner; tests that are run without make do without it.
 $(VENV)/.spark-home/classes.jsa: tests/spark_home.py $(VENV)/.dependencies
 	$(BIN)/python -m tests.spark_home
 
 # Files are handed out by tests/harness/order.py, whole: their tests share brokers. What is drawn at random is the commit's.
-PYTEST := $(BIN)/python -m pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder --durations 25 --durations-min 10
+PYTEST = $(BIN)/python -m pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder --durations 25 --durations-min 10 --hypothesis-seed $(SEED)
 # What holds a time against a bound, one after the other when everything else is over; only its files are collected.
 ALONE = $(BIN)/python -m pytest --durations 5 --durations-min 10
 ALONE_ARGS = $(or $(PYTEST_ARGS),$(shell grep -rl --include='test_*.py' 'mark\.alone' tests))
 # pytest's exit code when its arguments choose no test.
 NOTHING_SELECTED = 5
-SEED = $(shell git rev-parse --short=8 HEAD 2>/dev/null | python3 -c 'print(int(input() or "0", 16))' 2>/dev/null || echo 0)
+SEED = $(or $(PYLOG_TEST_SEED),$(COMMIT_SEED))
+COMMIT_SEED = $(shell git rev-parse --short=8 HEAD 2>/dev/null | python3 -c 'print(int(input() or "0", 16))' 2>/dev/null || echo 0)
 test-python: test-beside ## Only the Python tests (Spark, broker, interop, crash, docs)
 	@$(MAKE) --no-print-directory test-alone
 
 test-beside: develop $(VENV)/.spark-home/classes.jsa
-	$(PYTEST) -m "not long and not alone" --hypothesis-seed $(SEED) $(PYTEST_ARGS) || [ "$(PYTEST_ARGS)" -a $$? = $(NOTHING_SELECTED) ]
+	$(PYTEST) -m "not long and not alone and not check" $(PYTEST_ARGS) || [ "$(PYTEST_ARGS)" -a $$? = $(NOTHING_SELECTED) ]
 
 test-alone: develop
 	$(ALONE) -m "alone and not long" $(ALONE_ARGS) || [ $$? = $(NOTHING_SELECTED) ]
 
-test-seconds: develop $(VENV)/.spark-home/classes.jsa ## The Python tests, and record in tests/harness what each takes (on a quiet machine)
-	PYLOG_TEST_SECONDS=tests/harness/seconds.json $(PYTEST) -m "not long" $(PYTEST_ARGS)
+test-seconds: develop $(VENV)/.spark-home/classes.jsa ## The Python tests, and record in tests/harness what each file takes (on a quiet machine)
+	PYLOG_TEST_SECONDS=tests/harness/seconds.json $(if $(PYTEST_ARGS),,PYLOG_TEST_WHOLE=1) $(PYTEST) -m "not long and not check" $(PYTEST_ARGS)
 
 check: develop ## Format, lint, types, import arrows, sizes: what CI checks besides the tests
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target check-rust check-python
@@ -112,7 +120,7 @@ check-python:
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/python -m pytest --quiet tests/test_tidy.py
+	$(BIN)/python -m pytest --quiet -m check tests/test_tidy.py tests/test_types.py tests/docs/test_docstrings.py
 
 check-rust:
 	$(CARGO) fmt --manifest-path broker_native/Cargo.toml --all --check

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import spark_home
-from tests.harness import order, runs
+from tests.harness import order, runs, seconds
 from tests.harness.kafka import kafka, spark_kafka
 from tests.harness.secured import secured
 from tests.harness.zookeeper import worker_zookeeper
@@ -45,13 +45,26 @@ _topic_numbers = count()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """``PYLOG_TEST_SECONDS`` names a file for what each test takes."""
-    if (path := os.environ.get("PYLOG_TEST_SECONDS")) and not hasattr(config, "workerinput"):
-        config.pluginmanager.register(order.Stopwatch(Path(path).absolute()))
+    """See `seconds`."""
+    if (watch := seconds.stopwatch()) and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(watch)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """In a run of several processes, files are handed out by the servers that they need."""
+def pytest_report_header() -> str:
+    """What repeats this run."""
+    return f"seed {runs.SEED} (PYLOG_TEST_SEED={runs.SEED} draws the same again)"
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """To import all files of tests takes each process seconds."""
+    left_out = collection_path.suffix == ".py" and order.is_left_out(collection_path, config.getoption("markexpr"))
+    # None lets others decide.
+    return left_out or None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """One part of a long run; and in a run of several processes, files are handed out by the servers that they need."""
+    order.keep_part(config, items)
     if "PYTEST_XDIST_WORKER" in os.environ:
         order.sort(items)
 

@@ -16,7 +16,9 @@ from pathlib import Path
 import grimp
 import pytest
 
-from tests.harness import order, rust_modules
+from tests.harness import rust_modules, seconds
+
+pytestmark = pytest.mark.check
 
 ROOT = Path(__file__).parent.parent
 RUST = ROOT / "broker_native"
@@ -345,8 +347,8 @@ def test_every_page_has_a_place_in_the_site() -> None:
 
 def test_a_file_of_tests_that_takes_over_a_minute_says_why() -> None:
     silent = []
-    for name, known in order.recorded().items():
-        if known["seconds"] > 60 and (file := ROOT / name).exists():
+    for name, known in seconds.recorded().items():
+        if known.get("seconds", 0) > 60 and (file := ROOT / name).exists():
             opening = ast.get_docstring(ast.parse(file.read_text())) or ""
             if "minute" not in opening:
                 silent.append(name)

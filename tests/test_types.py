@@ -5,6 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.check
+
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "pylog_spark"
 #: As in the override of pyproject.toml by which mypy refuses every explicit Any there.

@@ -12,6 +12,8 @@ import pytest
 
 from tests.docs.test_site import ROOT, hooks
 
+pytestmark = pytest.mark.check
+
 #: Of pytest's plugin the parameters are other fixtures.
 MODULES = sorted(set(hooks().REFERENCE) - {"pylog_spark.testing.plugin"})
 #: A docstring that sends its reader to another one.

@@ -6,14 +6,16 @@ as it has work; then it takes from the rest, then from the stack that is the lon
 leaders that are elected, and so leave the processor to Spark. A file's tests stay in one process: they share brokers; so do those of
 the folders in `TOGETHER`.
 
-``seconds.json`` beside this file has what each test took when `make test-seconds` recorded it; tests shorter than `SHORTEST_S` are
-counted in their file's sum only. A new file that it does not know counts as long.
+How long files take is recorded (`seconds`). A new file that is not recorded counts as long.
+
+In a long run ``PYLOG_TEST_PART=3/4`` keeps the units of one part.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+import os
+import re
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,23 +23,20 @@ from typing import Any
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
-SHORTEST_S = 0.1
-_RECORDED = Path(__file__).with_name("seconds.json")
-_UNKNOWN_S = 30.0
+from tests.harness import runs
+from tests.harness.seconds import UNKNOWN_S, files, parse_part, parts, recorded
+
+#: What a file counts for at least: also one that took no time is work that is left.
+_SHORTEST_S = 0.1
+_MARKS_OF_ALL = re.compile(r"^pytestmark = (.*)$", re.MULTILINE)
 #: The folders of each stack; the files of all others are the rest.
 STACKS = (
-    ("tests/parity", "tests/spark", "tests/docs"),
-    ("tests/cluster",),
+    ("tests/parity", "tests/spark", "tests/docs", "tests/lakehouse"),
+    ("tests/cluster", "tests/crash"),
     ("tests/interop", "tests/oracle", "tests/client", "tests/reading", "tests/directories"),
 )
 #: Folders whose files share what takes long to make: each is handed out as a whole.
 TOGETHER = ("tests/directories",)
-
-
-def recorded() -> dict[str, dict[str, Any]]:
-    """By file: ``seconds``, the sum, and ``tests``, the seconds of each test that took long enough to be named."""
-    found: dict[str, dict[str, Any]] = json.loads(_RECORDED.read_text()) if _RECORDED.exists() else {}
-    return found
 
 
 def unit(file: str) -> str:
@@ -68,7 +67,7 @@ def rank(file: str, seconds: Mapping[str, float]) -> tuple[int, float]:
     seconds : mapping
         What is recorded, by unit.
     """
-    return stack(file), -seconds.get(file, _UNKNOWN_S)
+    return stack(file), -seconds.get(file, UNKNOWN_S)
 
 
 def sort(items: list[pytest.Item]) -> None:
@@ -97,18 +96,49 @@ def next_file(files: Sequence[str], process: int, seconds: Mapping[str, float]) 
     """
     left = [0.0] * (len(STACKS) + 1)
     for file in files:
-        left[stack(file)] += seconds.get(file, _UNKNOWN_S)
+        left[stack(file)] += seconds.get(file, UNKNOWN_S)
     own, rest = process % len(left), len(STACKS)
     wanted = own if left[own] else rest if left[rest] else left.index(max(left))
     return next(file for file in files if stack(file) == wanted)
 
 
+def is_left_out(file: Path, marks: str) -> bool:
+    """Whether a run need not even import a file, since it takes none of its tests.
+
+    Parameters
+    ----------
+    file : Path
+        A file of tests. A ``pytestmark`` in one line is the mark of all of them.
+    marks : str
+        What ``-m`` says, like ``not long and not alone``.
+    """
+    unwanted = re.findall(r"\bnot (\w+)", marks)
+    if not unwanted or not file.name.startswith("test_"):
+        return False
+    found = _MARKS_OF_ALL.search(file.read_text())
+    return found is not None and any(re.search(rf"\bpytest\.mark\.{mark}\b", found.group(1)) for mark in unwanted)
+
+
+def keep_part(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the tests of one part, where ``PYLOG_TEST_PART`` names one."""
+    if not (text := os.environ.get("PYLOG_TEST_PART")):
+        return
+    number, count = parse_part(text)
+    mine = set(parts(_seconds(), count)[number - 1])
+    kept = [item for item in items if unit(item.nodeid.partition("::")[0]) in mine]
+    config.hook.pytest_deselected(items=[item for item in items if unit(item.nodeid.partition("::")[0]) not in mine])
+    items[:] = kept
+
+
 @cache
 def _seconds() -> dict[str, float]:
+    """What each unit takes in a run of this kind; a file of which a long run has recorded nothing counts as in a short one."""
+    known = recorded()
     units: dict[str, float] = {}
-    for file, known in recorded().items():
-        # A file that took no time is work that is left all the same.
-        units[unit(file)] = units.get(unit(file), 0.0) + max(float(known["seconds"]), SHORTEST_S)
+    for file in files():
+        entry = known.get(file, {})
+        took = entry.get("long" if runs.LONG else "seconds", entry.get("seconds") or UNKNOWN_S)
+        units[unit(file)] = units.get(unit(file), 0.0) + max(took, _SHORTEST_S)
     return units
 
 
@@ -130,31 +160,3 @@ class ByServers(LoadFileScheduling):
         for file in [file for file, tests in files.items() if all(tests.values())]:
             del files[file]
         return super().remove_node(node)
-
-
-class Stopwatch:
-    """Adds up what each test took, its fixtures included, and writes it down at the end of the run."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._seconds: dict[str, float] = {}
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """One of a test's three parts is over."""
-        self._seconds[report.nodeid] = self._seconds.get(report.nodeid, 0.0) + report.duration
-
-    def pytest_sessionfinish(self) -> None:
-        """Write them."""
-        self._path.write_text(json.dumps(by_file(self._seconds.items()), indent=1, sort_keys=True) + "\n")
-
-
-def by_file(seconds: Iterable[tuple[str, float]]) -> dict[str, dict[str, Any]]:
-    """What `recorded` gives, of the seconds by a test's name (``file::test``)."""
-    files: dict[str, dict[str, Any]] = {}
-    for name, each in seconds:
-        file, _, test = name.partition("::")
-        entry = files.setdefault(file, {"seconds": 0.0, "tests": {}})
-        entry["seconds"] += each
-        if each >= SHORTEST_S:
-            entry["tests"][test] = round(each, 1)
-    return {file: {**entry, "seconds": round(entry["seconds"], 1)} for file, entry in files.items()}

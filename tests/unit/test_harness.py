@@ -1,8 +1,14 @@
 """The tests' own tools: waiting says what did not happen, and a seed is the commit's."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from tests.harness import order, runs
+from tests.harness.seconds import ROOT
 from tests.harness.waiting import seconds_until, until
 
 
@@ -34,14 +40,27 @@ def test_rounds_are_few_unless_the_run_is_long_or_the_environment_says(monkeypat
     assert runs.rounds("PYLOG_SOME_ROUNDS", 2, 6) == 9
 
 
-def test_a_seed_is_the_commits_own_and_random_in_a_long_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_seed_is_one_of_the_runs_for_each_test_unless_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PYLOG_SOME_SEED", raising=False)
-    monkeypatch.setattr(runs, "LONG", False)
     assert runs.seed("PYLOG_SOME_SEED") == runs.seed("PYLOG_SOME_SEED") != runs.seed("PYLOG_OTHER_SEED")
-    monkeypatch.setattr(runs, "LONG", True)
-    assert len({runs.seed("PYLOG_SOME_SEED") for _ in range(5)}) > 1
+    before = runs.seed("PYLOG_SOME_SEED")
+    monkeypatch.setattr(runs, "SEED", runs.SEED + 1)
+    assert runs.seed("PYLOG_SOME_SEED") != before
     monkeypatch.setenv("PYLOG_SOME_SEED", "7")
     assert runs.seed("PYLOG_SOME_SEED") == 7
+
+
+def test_the_seed_of_a_run_is_that_of_the_environment_the_commits_own_or_random_in_a_long_run() -> None:
+    def drawn(**environment: str) -> int:
+        program = "from tests.harness import runs; print(runs.SEED)"
+        inherited = {
+            name: text for name, text in os.environ.items() if name not in ("PYLOG_TEST_SEED", "PYLOG_TEST_LONG")
+        }
+        return int(subprocess.check_output([sys.executable, "-c", program], env={**inherited, **environment}, cwd=ROOT))
+
+    assert drawn(PYLOG_TEST_SEED="7", PYLOG_TEST_LONG="1") == 7
+    assert drawn() == drawn()
+    assert drawn(PYLOG_TEST_LONG="1") != drawn(PYLOG_TEST_LONG="1")
 
 
 def test_files_stand_by_the_servers_they_need_and_the_long_ones_first() -> None:
@@ -72,7 +91,7 @@ def test_a_process_takes_its_own_stack_then_the_rest_then_the_longest_stack() ->
         "tests/cluster/test_a.py": 30.0,
         "tests/cluster/test_b.py": 25.0,
         "tests/oracle/test_a.py": 5.0,
-        "tests/crash/test_a.py": 90.0,
+        "tests/broker/test_a.py": 90.0,
         "tests/unit/test_a.py": 0.1,
     }
     queue = sorted(seconds, key=lambda file: order.rank(file, seconds))
@@ -84,7 +103,7 @@ def test_a_process_takes_its_own_stack_then_the_rest_then_the_longest_stack() ->
         "tests/spark/test_long.py",
         "tests/cluster/test_a.py",
         "tests/oracle/test_a.py",
-        "tests/crash/test_a.py",
+        "tests/broker/test_a.py",
         "tests/unit/test_a.py",
         "tests/cluster/test_b.py",
         "tests/spark/test_short.py",
@@ -99,9 +118,18 @@ def test_a_folder_whose_files_share_much_is_handed_out_as_a_whole() -> None:
     assert order.stack(folder) == order.stack(f"{folder}/test_damage.py") == 2
 
 
-def test_seconds_are_added_up_by_file_and_short_tests_are_not_named() -> None:
-    added = order.by_file([("a.py::one", 0.26), ("a.py::two[x::y]", 0.03), ("b.py::three", 61.0)])
-    assert added == {
-        "a.py": {"seconds": 0.3, "tests": {"one": 0.3}},
-        "b.py": {"seconds": 61.0, "tests": {"three": 61.0}},
-    }
+@pytest.mark.parametrize(
+    ("text", "marks", "left_out"),
+    [
+        ("pytestmark = pytest.mark.long  # why\n", "not long and not alone", True),
+        ("pytestmark = [pytest.mark.peers, pytest.mark.long]\n", "not long", True),
+        ("pytestmark = pytest.mark.longer\n", "not long", False),
+        ("@pytest.mark.long\ndef test_one() -> None: ...\n", "not long", False),
+        ("pytestmark = pytest.mark.long\n", "", False),
+        ("pytestmark = pytest.mark.long\n", "long", False),
+    ],
+)
+def test_a_file_is_not_imported_where_no_test_of_it_runs(tmp_path: Path, text: str, marks: str, left_out: bool) -> None:
+    file = tmp_path / "test_some.py"
+    file.write_text(text)
+    assert order.is_left_out(file, marks) is left_out
