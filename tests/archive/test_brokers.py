@@ -136,6 +136,7 @@ def test_the_threads_that_read_the_archive_for_clients_run_behind_the_others(bro
     until(lambda: behind() == 4, "remote.log.reader.threads are nice, and no others")
 
 
+@pytest.mark.long  # one that is killed: above
 def test_who_starts_again_gives_the_same_records(tmp_path: Path) -> None:
     with begun(tmp_path / "broker", tmp_path / "archive") as running:
         with Admin(running.bootstrap_servers) as admin:
@@ -335,6 +336,7 @@ def test_a_broker_that_is_killed_while_it_archives_goes_on_and_loses_nothing(tmp
         broker.close()
 
 
+@pytest.mark.long  # restoring: test_round_trip.py
 def test_after_all_brokers_and_disks_are_lost_a_new_cluster_is_made_of_the_archive_alone(tmp_path: Path) -> None:
     with begun(tmp_path / "broker", tmp_path / "archive") as running, Admin(running.bootstrap_servers) as admin:
         admin.create_topic("drill", 2, config={**SHORT, "retention.ms": "86400000"})
@@ -364,6 +366,7 @@ def test_after_all_brokers_and_disks_are_lost_a_new_cluster_is_made_of_the_archi
             write(running.bootstrap_servers, "drill", ["it goes on"])
 
 
+@pytest.mark.long  # a broker without its archive: below
 def test_a_log_that_lost_what_was_archived_is_not_mixed_with_it(tmp_path: Path) -> None:
     broker = begun(tmp_path / "broker", tmp_path / "archive").start()
     try:

@@ -112,6 +112,7 @@ def test_what_cannot_be_done_is_one_sentence(broker: LocalBroker, tmp_path: Path
     assert os.listdir(tmp_path) == ["other"], "nothing is left behind"
 
 
+@pytest.mark.long  # test_store.py
 def test_copies_into_an_archive_that_are_killed_go_on(broker: LocalBroker, tmp_path: Path) -> None:
     print(f"PYLOG_ARCHIVE_SEED={SEED}")
     drawn = random.Random(SEED)
@@ -161,6 +162,7 @@ def test_a_copy_that_goes_on_copies_what_comes_and_says_what_fails_until_it_is_s
     assert ArchiveLog(str(url)).manifest("coming", 0).end == 3
 
 
+@pytest.mark.long  # test_cuts.py
 def test_exports_and_imports_that_are_killed_go_on(broker: LocalBroker, tmp_path: Path) -> None:
     print(f"PYLOG_ARCHIVE_SEED={SEED}")
     drawn = random.Random(SEED)
@@ -192,6 +194,7 @@ def test_exports_and_imports_that_are_killed_go_on(broker: LocalBroker, tmp_path
             admin.delete_topics([name])
 
 
+@pytest.mark.long  # tests/archive/test_store.py
 def test_an_archive_is_listed_and_verified(broker: LocalBroker, tmp_path: Path) -> None:
     url = tmp_path / "archive"
     pylog(broker, "copy", LARGE, "--to", url)

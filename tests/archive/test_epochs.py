@@ -23,6 +23,8 @@ from tests.harness.waiting import until
 from tests.harness.zookeeper import new_chroot
 from tests.mirror.support import write
 
+pytestmark = pytest.mark.long  # tests/oracle/test_list_offsets.py
+
 NONE = 0
 #: NOT_LEADER_OR_FOLLOWER, KAFKA_STORAGE_ERROR: clients ask again.
 _AGAIN = (6, 56)
@@ -67,6 +69,7 @@ def known_epochs(archive: Path, topic: str) -> list[tuple[int, int]]:
     return sorted(found.items())
 
 
+@pytest.mark.long  # one that cuts a consumer back: below
 def test_epochs_end_where_they_ended_when_only_the_archive_has_their_records(
     broker: LocalBroker, tmp_path: Path
 ) -> None:

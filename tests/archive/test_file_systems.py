@@ -21,6 +21,8 @@ from tests.directories.support import LEVELS, consumed, stored
 from tests.mirror.support import write, write_in_transactions
 from tests.peers.hdfs import hdfs
 
+pytestmark = pytest.mark.long  # a local one: test_store.py; S3: test_s3.py
+
 SMALL = CopyOptions(segment_bytes=4_000, frame_bytes=1_500)
 
 

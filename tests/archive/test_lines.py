@@ -125,6 +125,7 @@ def test_lines_are_those_that_consume_prints(target: LocalBroker, copies: Admin,
         assert json.loads(line)["topic"] == name
 
 
+@pytest.mark.long  # test_cuts.py
 def test_an_export_that_was_cut_anywhere_goes_on_to_the_same_file(
     source: str, admin: Admin, name: str, tmp_path: Path
 ) -> None:
@@ -199,6 +200,7 @@ def test_an_import_that_was_cut_goes_on_and_no_other_topic_is_touched(
         imported(servers, path, f"{name}-other", resume=True)
 
 
+@pytest.mark.long  # the functions: above and below
 def test_commands_write_verify_and_import_lines(target: LocalBroker, copies: Admin, name: str, tmp_path: Path) -> None:
     fill(target.bootstrap_servers, copies, name, 50)
     path = tmp_path / "topic.jsonl.zst"

@@ -62,6 +62,7 @@ def archive(command: str, *places: Path | str) -> str:
     return done.stdout
 
 
+@pytest.mark.long  # test_sync.py
 def test_an_archive_moves_from_a_disk_to_s3_and_clients_read_it_all(store: Store, tmp_path: Path) -> None:
     before, behind = tmp_path / "archive", store.url("moved")
     with begun(tmp_path / "broker", before) as broker:
@@ -84,6 +85,7 @@ def test_an_archive_moves_from_a_disk_to_s3_and_clients_read_it_all(store: Store
     assert manifest.missing(0, manifest.end) == []
 
 
+@pytest.mark.long  # a broker without its archive: test_brokers.py
 def test_a_broker_does_not_begin_a_second_archive_in_an_empty_place(tmp_path: Path) -> None:
     """As when `archive.url` is wrong, or a disk is not mounted."""
     before, mounted_late = tmp_path / "archive", tmp_path / "late"

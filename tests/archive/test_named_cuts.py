@@ -168,6 +168,7 @@ def _is_fenced(objects: Objects, topic: str) -> bool:
     return False
 
 
+@pytest.mark.long  # pruned: above
 def test_a_cut_of_a_compacted_topic_has_its_records_though_compaction_goes_on(
     source: str, admin: Admin, name: str, url: Path
 ) -> None:

@@ -34,7 +34,8 @@ from tests.harness.machine import Machine
 from tests.harness.waiting import until
 from tests.mirror.support import write
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a preloaded library of Linux")
+# kill -9: test_brokers.py
+pytestmark = [pytest.mark.long, pytest.mark.skipif(sys.platform != "linux", reason="a preloaded library of Linux")]
 CUTS = runs.rounds("PYLOG_ARCHIVE_POWER_CUTS", 3, 30)
 SEED = runs.seed("PYLOG_ARCHIVE_POWER_SEED")
 _PUTS = """

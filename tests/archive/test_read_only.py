@@ -124,6 +124,7 @@ def test_limits_of_the_brokers_alone_are_refused_where_nothing_is_copied(
         admin.alter_configs("topic", "equal", {"retention.ms": "6000"})
 
 
+@pytest.mark.long  # tests/broker/test_http.py
 def test_monitoring_shows_what_is_copied_read_and_not_copied_yet(
     broker: LocalBroker, admin: Admin, archive: Path
 ) -> None:
@@ -159,6 +160,7 @@ def test_monitoring_shows_what_is_copied_read_and_not_copied_yet(
     until(lambda: segments not in numbers(broker), "nothing lags behind of a topic that is not copied")
 
 
+@pytest.mark.long  # tests/broker/test_http.py
 def test_monitoring_shows_how_large_the_archive_is_and_what_is_still_to_be_deleted(
     broker: LocalBroker, admin: Admin, archive: Path
 ) -> None:

@@ -20,6 +20,7 @@ from tests.archive.brokers import SHORT, begun, until_short, values
 from tests.archive.s3_store import Store, running_store
 from tests.directories.support import LEVELS, Row, consumed, stored
 from tests.harness import runs
+from tests.harness.runs import mostly_long
 from tests.mirror.support import ends, write, write_in_transactions
 
 ROUNDS = runs.rounds("PYLOG_ARCHIVE_FAULTS", 4, 60)
@@ -63,7 +64,7 @@ def copy(admin: Admin, url: str) -> int:
     return len(list(copy_topic(admin, open_archive(url, create=True), "events", SMALL, pytest.fail)))
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("level", mostly_long(LEVELS, "read_committed"))
 def test_an_archive_in_s3_gives_the_rows_that_a_client_saw(
     store: Store, broker: LocalBroker, admin: Admin, level: str
 ) -> None:
@@ -75,6 +76,7 @@ def test_an_archive_in_s3_gives_the_rows_that_a_client_saw(
         open_archive(store.url("nothing"))
 
 
+@pytest.mark.long  # copies that are cut: test_store.py
 def test_whatever_the_store_does_nothing_is_missing_doubled_or_wrong(
     store: Store, broker: LocalBroker, admin: Admin
 ) -> None:
@@ -99,6 +101,7 @@ def test_whatever_the_store_does_nothing_is_missing_doubled_or_wrong(
     assert whole > 0
 
 
+@pytest.mark.long  # a store that hangs: test_brokers.py
 def test_a_broker_whose_store_fails_serves_every_record_and_loses_none(store: Store, tmp_path: Path) -> None:
     print(f"PYLOG_ARCHIVE_SEED={SEED}")
     with begun(tmp_path / "broker", store.url("broker")) as running:

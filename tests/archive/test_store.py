@@ -21,6 +21,7 @@ from pylog_spark.client.errors import LogError
 from pylog_spark.errors import PylogError
 from tests.directories.support import LEVELS, Row, consumed, stored
 from tests.harness import runs
+from tests.harness.runs import mostly_long
 from tests.harness.waiting import until
 from tests.mirror.support import ends, write, write_in_transactions
 from tests.mirror.test_mirror import CODECS
@@ -148,7 +149,7 @@ class Faulty(Objects):
             raise Cut
 
 
-@pytest.mark.parametrize("done", [False, True])
+@pytest.mark.parametrize("done", mostly_long([False, True], False))
 def test_a_copy_that_was_cut_at_any_write_goes_on_and_nothing_is_missing_or_doubled(
     source: str, admin: Admin, name: str, url: Path, done: bool
 ) -> None:

@@ -22,6 +22,7 @@ from pylog_spark.testing import LocalBroker
 from tests.archive.brokers import values
 from tests.archive.test_store import Cut, Faulty
 from tests.directories.support import Row, stored
+from tests.harness.runs import mostly_long
 from tests.mirror.support import write, write_in_transactions
 
 SMALL = CopyOptions(segment_bytes=4_000, frame_bytes=1_500)
@@ -80,7 +81,8 @@ def segments(url: Path) -> set[str]:
     return {path.name for path in url.rglob("*.pylog.zst")}
 
 
-@pytest.mark.parametrize("done", [False, True])
+@pytest.mark.long  # a copy: test_store.py
+@pytest.mark.parametrize("done", mostly_long([False, True], False))
 def test_a_sync_that_was_cut_at_any_write_leaves_an_archive_and_goes_on(url: Path, target: Path, done: bool) -> None:
     whole, log = rows(url), ArchiveLog(str(url))
     writes = 0

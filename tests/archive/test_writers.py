@@ -10,12 +10,16 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from pylog_spark.archive.store.layout import ROOT, partition_folder, root_document
 from pylog_spark.archive.store.manifest import StoredSegment
 from pylog_spark.archive.store.objects import Objects
 from pylog_spark.archive.store.writing import PartitionWriter, read_manifest
 from pylog_spark.client.errors import LogError
 from tests.harness import runs
+
+pytestmark = pytest.mark.long  # two copies: test_store.py
 
 SCHEDULES = runs.rounds("PYLOG_ARCHIVE_SCHEDULES", 60, 4_000)
 SEED = runs.seed("PYLOG_ARCHIVE_SEED")

@@ -25,6 +25,7 @@ def save(frame: Any, audited: Audited, **more: str) -> None:
     frame.write.format("pylog").options(**options(audited, **more)).mode("append").save()
 
 
+@pytest.mark.long  # a batch that is written twice: below
 def test_rows_of_a_batch_are_counted_by_topic_and_by_the_window_of_their_timestamps(
     spark: Any, audited: Audited, make_topic: Topics
 ) -> None:
@@ -52,6 +53,7 @@ def test_rows_without_timestamps_are_counted_in_the_window_in_which_they_are_wri
     assert (report.differences, report.records) == ((), 500)
 
 
+@pytest.mark.long  # a batch with a name that is written twice: below
 def test_a_batch_of_a_stream_that_runs_again_counts_once_and_late_rows_count_in_their_own_windows(
     spark: Any, audited: Audited, make_topic: Topics, checkpoint: str
 ) -> None:

@@ -15,6 +15,8 @@ from pylog_spark.errors import PylogError
 from tests.audit.support import MINUTE, Audited, at
 from tests.harness.waiting import until
 
+pytestmark = pytest.mark.long  # in a batch: test_producers.py
+
 #: The first query of a session takes most of a minute on a machine that is busy otherwise.
 _DEADLINE_S = 120
 Watch = Callable[..., Callable[[], list[Difference]]]
@@ -81,6 +83,7 @@ def test_a_lost_record_and_a_doubled_one_are_named_and_no_other_window(audited: 
     assert named() == [first, second, last, right]
 
 
+@pytest.mark.long  # in a batch: test_producers.py
 def test_only_windows_since_then_are_compared_and_strange_records_are_named(audited: Audited, watch: Watch) -> None:
     with audited.producer() as producer:
         audited.fill(producer, range(6))

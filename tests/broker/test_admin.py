@@ -114,6 +114,7 @@ def test_producing_to_a_missing_topic_creates_it_where_that_is_allowed(new_broke
     assert len(admin_of(broker).list_topics(timeout=TIMEOUT_S).topics["auto"].partitions) == 3
 
 
+@pytest.mark.long  # tests/oracle/test_topics.py
 def test_producing_to_a_missing_topic_fails_where_creation_is_off(new_broker, admin_of):
     broker = new_broker(auto_create_topics_enable=False)
     errors = []

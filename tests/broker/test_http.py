@@ -170,6 +170,7 @@ def test_each_api_has_a_histogram_of_its_times_with_what_its_requests_waited_for
     assert (f"{name}_count", (("request", "Produce"),)) not in found
 
 
+@pytest.mark.long  # a lag that is known: above
 def test_a_lag_is_not_guessed_where_the_coordinator_has_no_replica(tmp_path: Path) -> None:
     with (
         LocalCluster(tmp_path, brokers=2, http=True, offsets_topic_replication_factor=1) as cluster,
@@ -190,6 +191,7 @@ def test_a_lag_is_not_guessed_where_the_coordinator_has_no_replica(tmp_path: Pat
     assert of_group("kafka_consumergroup_lag") in ({"0": 4}, {"1": 3})
 
 
+@pytest.mark.long  # a broker alone: above
 def test_a_broker_that_has_lost_zookeeper_is_alive_and_not_ready(tmp_path: Path) -> None:
     with ZooKeeper(tmp_path / "zookeeper") as zookeeper:
         shared = {"zookeeper_connect": zookeeper.address, "zookeeper_session_timeout_ms": 1500}

@@ -329,6 +329,7 @@ def test_the_broker_command_imports_nothing_that_it_may_not_need():
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.long  # tests/unit/broker
 @pytest.mark.peers
 def test_a_data_directory_of_apache_kafka_is_refused_with_what_to_do_and_left_as_it_is(tmp_path):
     with KafkaBroker(tmp_path / "kafka", heap="512m", quick=True) as kafka:

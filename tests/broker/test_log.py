@@ -58,6 +58,7 @@ def left_out(found: list[re.Match[str]], source: str) -> int:
     return sum(int(match[1]) for line in found if (match := said.fullmatch(line["message"])))
 
 
+@pytest.mark.long  # the limit of lines: broker_native/log
 def test_a_thousand_garbage_connections_hide_neither_an_offline_partition_nor_another_client(new_broker):
     broker = new_broker()
     # Where the log's directory should be.
@@ -192,6 +193,7 @@ def test_a_level_that_a_program_sets_in_its_logging_is_the_brokers(tmp_path, cap
         until(come, "details of connections come")
 
 
+@pytest.mark.long  # broker_native/log
 def test_nothing_waits_for_the_interpreter_when_threads_log(tmp_path, caplog, as_before):
     """Handlers that ask the broker, threads that hold the interpreter and ask it, and a flood of lines, at once."""
     caplog.set_level(logging.DEBUG, "pylog")

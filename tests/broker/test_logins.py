@@ -159,6 +159,7 @@ def test_the_key_of_somebody_else_makes_no_tokens(broker, tmp_path):
         assert (error, answered) == (0, b'{"status":"invalid_token"}')
 
 
+@pytest.mark.long  # of our own client: tests/client/test_secured.py
 def test_a_login_that_ends_is_continued_by_librdkafka_without_an_error(broker):
     errors, delivered = [], []
     producer = Producer(librdkafka(broker, "SCRAM-SHA-512", "SHORT", error_cb=errors.append))

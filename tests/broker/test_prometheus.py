@@ -23,9 +23,13 @@ from pylog_spark.testing import LocalBroker
 from tests.broker import test_monitoring as kept
 from tests.harness.waiting import until
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("prometheus") is None or shutil.which("promtool") is None, reason="Prometheus is not installed"
-)
+# what a scrape reads: test_http.py; rules and queries: test_monitoring.py
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(
+        shutil.which("prometheus") is None or shutil.which("promtool") is None, reason="Prometheus is not installed"
+    ),
+]
 
 RULES = kept.ROOT / "deploy" / "prometheus" / "pylog-rules.yml"
 CONFIG = """

@@ -119,6 +119,7 @@ def test_confluent_kafka_reads_what_it_wrote_in_records_of_every_size(secure):
     assert read(settings, "sizes", len(values)) == values
 
 
+@pytest.mark.long  # tests/client/test_secured.py
 def test_many_megabytes_come_back_unchanged_both_ways(secure):
     settings = librdkafka(secure)
     made(secure, "much", settings)
@@ -130,6 +131,7 @@ def test_many_megabytes_come_back_unchanged_both_ways(secure):
     assert digest.digest() == hashlib.sha256(value * 400).digest()
 
 
+@pytest.mark.long  # tests/interop/test_secured_matrix.py
 def test_kcat_and_kafkas_own_tools_are_served(secure, tmp_path):
     ask = [
         "-b",
@@ -284,6 +286,7 @@ def test_a_new_certificate_is_used_within_seconds_and_open_connections_stay(new_
         assert is_served(stays)
 
 
+@pytest.mark.long  # a new one that can: above
 def test_a_new_file_that_cannot_be_used_changes_nothing_but_the_log(new_broker):
     broker = new_broker(tls=True)
     before = serial_of(broker)
@@ -337,6 +340,7 @@ def is_closed(peer):
         return True
 
 
+@pytest.mark.long  # tests/hostile/test_login_floods.py
 def test_half_open_connections_harm_nobody_and_end(new_broker):
     broker = new_broker(tls=True, ssl_handshake_max_connections=200, ssl_handshake_timeout_ms=5_000)
     with tls(broker) as connection:

@@ -10,6 +10,7 @@ import pytest
 
 from pylog_spark._native import Client, RecordWriter
 from tests.client.support import values_batch
+from tests.harness.runs import mostly_long
 from tests.harness.waiting import until
 from tests.oracle.script import Script, error_names
 from tests.oracle.transactions import END_TV1, END_TV2, PRODUCE_TV2, Transactional, init
@@ -71,7 +72,9 @@ def is_aborted(answer: dict) -> bool:
     return answer["transaction_states"][0]["transaction_state"] == "CompleteAbort"
 
 
-@pytest.mark.parametrize(("committed", "version"), [(True, END_TV2), (False, END_TV2), (True, END_TV1)])
+@pytest.mark.parametrize(
+    ("committed", "version"), mostly_long([(True, END_TV2), (False, END_TV2), (True, END_TV1)], (True, END_TV2))
+)
 def test_a_prepared_transaction_survives_a_kill_and_its_time_out_and_only_its_new_epoch_ends_it(
     new_broker, script_of, committed, version
 ):

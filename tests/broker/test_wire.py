@@ -118,6 +118,7 @@ def test_an_idle_broker_is_small(broker):
     assert resident_mib(broker.pid) <= 64
 
 
+@pytest.mark.long  # few of them: test_life.py
 def test_a_thousand_partitions_are_created_and_come_back_after_a_stop_and_a_kill(broker, admin_of):
     admin = admin_of(broker)
     admin.create_topics([NewTopic("many", 1000, 1)])["many"].result(60)

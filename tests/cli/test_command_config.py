@@ -81,6 +81,7 @@ def test_a_missing_file_is_named(pylog, tmp_path):
     assert (refused.returncode, "cannot be read" in refused.stderr) == (2, True)
 
 
+@pytest.mark.long  # the same settings: tests/client/test_secured.py
 @pytest.mark.peers
 @pytest.mark.parametrize("way", ["login", "certificate"])
 def test_commands_reach_a_secured_cluster(pylog, properties, nowhere, secured, way):

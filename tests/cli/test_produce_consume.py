@@ -9,6 +9,8 @@ import uuid
 import pytest
 from confluent_kafka import Producer
 
+from tests.harness.runs import mostly_long
+
 
 @pytest.fixture
 def topic(make_topic):
@@ -22,7 +24,7 @@ def test_lines_come_out_as_they_went_in(pylog, topic):
     assert pylog("consume", topic, "--exit-at-end", text=False, stdin=b"").stdout == lines + b"\n"
 
 
-@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
+@pytest.mark.parametrize("codec", mostly_long(["gzip", "snappy", "lz4", "zstd"], "zstd"))
 def test_a_file_is_written_with_each_compression(pylog, make_topic, codec, tmp_path):
     make_topic(f"file-{codec}")
     file = tmp_path / "lines"

@@ -104,6 +104,7 @@ def test_what_is_decided_is_not_aborted(pylog, broker, topic, decided):
     assert committed_values(broker.bootstrap_servers, topic) == ["0-a", "0-b"]
 
 
+@pytest.mark.long  # what is decided: below
 def test_what_came_late_is_left_over_and_ended_by_finish(pylog, broker, topic, make_job):
     late, first = make_job(0), make_job(0)
     decision = commit.Decision(first.write, (first.outcomes[0].transaction, first.outcomes[1].transaction), 0)
@@ -164,6 +165,7 @@ def test_a_driver_whose_turn_comes_in_the_middle_of_an_abort_commits_nothing_of_
     assert committed_values(broker.bootstrap_servers, topic) == []
 
 
+@pytest.mark.long  # of one: above
 def test_an_abort_of_more_than_one_record_can_revoke_takes_several(pylog, broker, topic, make_job, monkeypatch):
     job = make_job(0)
     monkeypatch.setattr(protocol, "REVOKED_BYTES_MAX", 1)

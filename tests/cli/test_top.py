@@ -20,7 +20,7 @@ from tests.harness.security import AUTHORIZER
 from tests.harness.waiting import until
 
 
-@pytest.fixture(params=["pylog", pytest.param("kafka", marks=pytest.mark.peers)])
+@pytest.fixture(params=["pylog", pytest.param("kafka", marks=[pytest.mark.peers, pytest.mark.long])])
 def servers(request):
     """The address of a broker of either kind."""
     return (

@@ -90,6 +90,7 @@ def test_writing_to_an_unknown_topic_says_how_to_create_it(config: dict[str, str
     assert described["error"] == "UNKNOWN_TOPIC_OR_PARTITION"
 
 
+@pytest.mark.long  # tests/oracle/test_topics.py
 def test_a_topic_that_the_brokers_cannot_create_is_an_error_with_their_reason(
     config: dict[str, str], new_topic: Callable[..., str]
 ) -> None:
@@ -100,6 +101,7 @@ def test_a_topic_that_the_brokers_cannot_create_is_an_error_with_their_reason(
         write(config, f"{other}_x", values_batch([b"x"]))
 
 
+@pytest.mark.long  # tests/oracle/test_topics.py
 def test_too_few_brokers_for_a_new_topic_is_not_taken_for_creation_that_is_off(tmp_path: Path) -> None:
     with LocalBroker(tmp_path, default_replication_factor=3) as broker:
         config = {"bootstrap.servers": broker.bootstrap_servers}

@@ -15,6 +15,7 @@ import pytest
 from pylog_spark.client import Admin, Consumer, LogError, Producer
 from tests.harness.certificates import PASSWORD
 from tests.harness.odd_server import OddServer, answer
+from tests.harness.runs import mostly_long
 from tests.harness.secured import (
     PLAIN_JAAS,
     SCRAM_JAAS,
@@ -411,11 +412,12 @@ def flows(settings: dict[str, str], seconds: float, enough: Callable[[], bool] =
         assert [int(record.value or b"") for record in consumer] == list(range(sent))
 
 
-@pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512", "PLAIN"])
+@pytest.mark.parametrize("mechanism", mostly_long(["SCRAM-SHA-256", "SCRAM-SHA-512", "PLAIN"], "SCRAM-SHA-512"))
 def test_a_login_that_ends_is_repeated_while_records_flow(secured: Secured, mechanism: str) -> None:
     flows(secured.login("SHORT", mechanism), 2 * SHORT_MS / 1000)
 
 
+@pytest.mark.long  # by a password: above
 def test_a_login_by_a_token_that_ends_is_repeated_with_a_new_one_while_records_flow(
     secured: Secured, bearer: dict[str, str]
 ) -> None:

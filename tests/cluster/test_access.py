@@ -198,9 +198,9 @@ def test_brokers_reach_zookeeper_by_tls_with_a_certificate_of_their_own(
     ("trusted", "own", "host"),
     [
         ("stranger.pem", "client.both.pem", "localhost"),
-        (None, "client.both.pem", "localhost"),
-        ("ca.pem", None, "localhost"),
-        ("ca.pem", "client.both.pem", "127.0.0.2"),
+        pytest.param(None, "client.both.pem", "localhost", marks=pytest.mark.long),
+        pytest.param("ca.pem", None, "localhost", marks=pytest.mark.long),
+        pytest.param("ca.pem", "client.both.pem", "127.0.0.2", marks=pytest.mark.long),
     ],
     ids=["another authority", "the system's authorities", "no certificate of its own", "another name"],
 )

@@ -18,7 +18,8 @@ from tests.harness.runs import rounds
 from tests.interop.clients import until_transactions_end
 from tests.peers.tools import java
 
-pytestmark = [pytest.mark.peers]
+# tests/interop/test_transactions.py, one after the other
+pytestmark = [pytest.mark.long, pytest.mark.peers]
 
 PARTITIONS = 9
 TRANSACTIONS = rounds("PYLOG_BACK_TO_BACK", few=40, many=1_000)

@@ -14,6 +14,8 @@ from pylog_spark.testing import LocalCluster
 from tests.cluster.coordinators import GROUPS, coordinator
 from tests.cluster.test_transactions import retrying
 
+pytestmark = pytest.mark.long  # of one broker: tests/broker/test_checkpointed.py
+
 PARTITIONS = 3
 RECORDS = 200
 OLD = {"segment.bytes": "5000", "retention.ms": "1", "file.delete.delay.ms": "0"}

@@ -194,6 +194,7 @@ def test_a_session_that_is_over_gives_up_everything_at_once_and_its_commit_moves
     assert events[-2:] == ["lost", "claimed"]
 
 
+@pytest.mark.long  # a session that is over: above
 def test_while_zookeeper_is_down_nothing_is_delivered_after_the_session_and_all_of_it_later(
     join: Callable[..., ConsumerGroup], zookeeper: ZooKeeper, broker: LocalBroker, topic: str
 ) -> None:
@@ -210,6 +211,7 @@ def test_while_zookeeper_is_down_nothing_is_delivered_after_the_session_and_all_
     handed_out(member, range(60, 120))
 
 
+@pytest.mark.long  # a session that is over: above
 def test_a_zookeeper_that_answers_late_is_waited_for_longer_than_a_session_lasts(
     join: Callable[..., ConsumerGroup], zookeeper: ZooKeeper, broker: LocalBroker, topic: str
 ) -> None:

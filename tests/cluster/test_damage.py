@@ -11,6 +11,7 @@ import pytest
 from pylog_spark.client import Admin, Consumer, Producer
 from pylog_spark.client.errors import LogError
 from pylog_spark.testing import LocalBroker, LocalCluster
+from tests.harness.runs import mostly_long
 from tests.harness.waiting import until
 
 RECORDS = 100
@@ -84,7 +85,7 @@ def test_a_replica_that_lost_its_files_while_others_were_in_sync_is_filled_by_it
     assert len({b"".join(path.read_bytes() for path in files) for files in logs}) == 1
 
 
-@pytest.mark.parametrize("harm", [remove, lose_all])
+@pytest.mark.parametrize("harm", mostly_long([remove, lose_all], remove))
 def test_a_replica_that_is_in_sync_and_lost_its_files_leads_nothing_before_it_is_filled(
     cluster: LocalCluster, new_topic: str, harm: Callable[[Path, str], None]
 ) -> None:
@@ -107,9 +108,7 @@ def test_a_replica_that_is_in_sync_and_lost_its_files_leads_nothing_before_it_is
     assert len({b"".join(path.read_bytes() for path in files) for files in logs}) == 1
 
 
-@pytest.mark.parametrize(
-    "harm", [pytest.param(harm, marks=[] if harm in (cut, lose_all) else pytest.mark.long) for harm in HARMS]
-)
+@pytest.mark.parametrize("harm", mostly_long(HARMS, cut))
 def test_a_partition_whose_last_replica_in_sync_lost_its_files_is_refused_by_name_until_they_are_back(
     cluster: LocalCluster, new_topic: str, tmp_path: Path, harm: Callable[[Path, str], None]
 ) -> None:

@@ -22,7 +22,7 @@ from tests.cluster.sharing import ask
 from tests.harness.bench import SESSION_S, Bench
 from tests.harness.history import History, Outcome, Place, Send, Transaction
 from tests.harness.load import QUICK, SILENCE_S, begin_send, end_transaction, give_up, produce
-from tests.harness.runs import rounds
+from tests.harness.runs import mostly_long, rounds
 from tests.harness.waiting import until
 from tests.harness.watch import expire_session, stored_partitions, written_at
 
@@ -113,6 +113,7 @@ def test_with_two_required_an_isolated_leader_refuses_and_nothing_is_lost_when_i
     assert attempt.found() == []
 
 
+@pytest.mark.long  # with two, which is the default: above
 @pytest.mark.parametrize("place", [{"min_insync_replicas": 1}], indirect=True)
 def test_with_one_required_what_an_isolated_leader_acknowledged_waits_for_it(bench: Bench, place: Place) -> None:
     attempt = Attempt(bench, place)
@@ -129,6 +130,7 @@ def test_with_one_required_what_an_isolated_leader_acknowledged_waits_for_it(ben
     assert attempt.found() == []
 
 
+@pytest.mark.long  # the decision: tests/unit/cluster/test_decisions.py
 @pytest.mark.parametrize("place", [{"min_insync_replicas": 1, "unclean_leader_election_enable": "true"}], indirect=True)
 def test_an_unclean_leader_is_elected_only_where_it_is_allowed_and_the_loss_is_seen(bench: Bench, place: Place) -> None:
     attempt = Attempt(bench, place)
@@ -175,6 +177,7 @@ def _kill_and_await(bench: Bench, place: Place, broker: int) -> None:
     until(lambda: broker not in bench.watcher.state(place).isr, "a dead replica leaves the ISR")
 
 
+@pytest.mark.long  # the decision: tests/unit/cluster
 def test_a_replica_that_stopped_cleanly_below_the_required_number_may_lead(bench: Bench, place: Place) -> None:
     attempt = Attempt(bench, place)
     assert all(send.outcome is Outcome.OK for send in attempt.send(10))
@@ -201,6 +204,7 @@ def _other_in_isr(bench: Bench, place: Place) -> int:
     return next(broker_id for broker_id in state.isr if broker_id != state.leader)
 
 
+@pytest.mark.long  # test_chaos.py
 @pytest.mark.parametrize(
     "number",
     [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.long)],  # a clean stop: the rolling restart
@@ -242,7 +246,8 @@ def test_a_rolling_restart_under_load_fails_no_record(bench: Bench) -> None:
     assert judge(bench, history, places) == []
 
 
-@pytest.mark.parametrize("role", ["leader", "follower", "controller"])
+@pytest.mark.long  # one that slept through it: below
+@pytest.mark.parametrize("role", mostly_long(["leader", "follower", "controller"], "leader"))
 def test_a_broker_whose_session_is_ended_goes_on_and_nothing_is_lost(bench: Bench, place: Place, role: str) -> None:
     victims = {
         "leader": bench.leader,
@@ -272,8 +277,8 @@ def _leave_only_clients(bench: Bench, broker: int) -> None:
     ("harm", "outage_max_s"),
     [
         # Clients notice only by their own time-outs that nothing answers: a record, the present leader, the connection made anew.
-        (Bench.pause, SESSION_S + 3 * SILENCE_S),
-        (Bench.cut_off_zookeeper, 3 * SESSION_S),
+        pytest.param(Bench.pause, SESSION_S + 3 * SILENCE_S, marks=pytest.mark.long),
+        pytest.param(Bench.cut_off_zookeeper, 3 * SESSION_S, marks=pytest.mark.long),
         (_leave_only_clients, 3 * SESSION_S),
     ],
     ids=["paused", "without ZooKeeper", "with clients only"],
@@ -300,7 +305,7 @@ def test_a_leader_that_slept_through_its_session_acknowledges_nothing_any_more(
     assert judge(bench, history, [place]) == []
 
 
-@pytest.mark.parametrize("role", ["leader", "coordinator", "controller"])
+@pytest.mark.parametrize("role", mostly_long(["leader", "coordinator", "controller"], "coordinator"))
 def test_a_session_that_ends_while_transactions_commit_tears_none(bench: Bench, role: str) -> None:
     topic = next(_topics)
     bench.make_topic(topic, 3, min_insync_replicas=2)

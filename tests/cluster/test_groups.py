@@ -115,6 +115,7 @@ def test_a_group_goes_on_after_its_coordinator_died_and_reads_nothing_twice(clus
     assert offsets(cluster, topic) == dict.fromkeys(range(PARTITIONS), 10)
 
 
+@pytest.mark.long  # of one: above
 def test_committed_offsets_survive_the_death_of_one_coordinator_after_the_other(cluster, topic):
     produce(cluster, topic, range(PARTITIONS))
     consumer = Consumer(
@@ -134,6 +135,7 @@ def test_committed_offsets_survive_the_death_of_one_coordinator_after_the_other(
         consumer.close()
 
 
+@pytest.mark.long  # test_transactions.py
 def test_offsets_and_rows_of_a_transaction_count_together_when_both_coordinators_die(cluster, topic):
     out, name = f"{topic}-out", f"{topic}-copy"
     with Admin(cluster.bootstrap_servers) as admin:

@@ -119,6 +119,7 @@ def logged_in(tmp_path_factory, worker_zookeeper):
         yield running
 
 
+@pytest.mark.long  # logins that end: tests/client/test_secured.py
 def test_brokers_log_in_at_each_other_again_and_again(logged_in):
     settings = {"bootstrap.servers": logged_in.bootstrap_servers}
     began, number = time.monotonic(), 0
@@ -134,6 +135,7 @@ def test_a_password_of_brokers_is_in_no_log(logged_in):
     assert "swordfish" not in logged_in.logs()
 
 
+@pytest.mark.long  # one listener of two: above
 def test_every_listener_may_be_tls(tmp_path, worker_zookeeper):
     with cluster_of(tmp_path, worker_zookeeper, tls=True) as running:
         certificates = running.brokers[0].certificates

@@ -20,7 +20,8 @@ from tests.harness.runs import rounds, seed
 from tests.harness.waiting import until
 
 FAILOVERS = rounds("PYLOG_LOCAL_FAILOVERS", 3, 30)
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120 + 20 * FAILOVERS)]
+# of one broker: tests/reading/test_local_reads.py
+pytestmark = [pytest.mark.long, pytest.mark.slow, pytest.mark.timeout(120 + 20 * FAILOVERS)]
 
 _TOPIC = "local-failover"
 #: What a reader may say while nobody leads.

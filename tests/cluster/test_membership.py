@@ -50,6 +50,7 @@ def test_every_broker_of_a_started_cluster_knows_all_of_them_and_the_controller(
         assert shown == f"PLAINTEXT://{broker.bootstrap_servers}"
 
 
+@pytest.mark.long  # every test of tests/cluster makes topics
 def test_a_topic_created_at_one_broker_is_served_by_all_and_its_deletion_too(cluster, new_topic):
     create(cluster.brokers[0], new_topic)
     for broker in cluster.brokers:
@@ -63,6 +64,7 @@ def test_a_topic_created_at_one_broker_is_served_by_all_and_its_deletion_too(clu
             cluster.wait_for(lambda admin=admin: admin.topics([new_topic])[0].error, "the topic gone from every broker")
 
 
+@pytest.mark.long  # test_failover.py
 def test_a_killed_broker_leads_nothing_and_comes_back_at_once(cluster, new_topic):
     create_everywhere(cluster, new_topic)
     dead = cluster.brokers[2]
@@ -106,6 +108,7 @@ def test_a_clean_stop_moves_leadership_first(cluster, new_topic):
     cluster.wait_for(lambda: {1, 3}.issuperset(leaders(cluster, new_topic).values()), "other leaders")
 
 
+@pytest.mark.long  # test_failover.py, with writes
 def test_a_broker_that_stood_still_longer_than_its_session_registers_again_and_does_not_lead(cluster, new_topic):
     create_everywhere(cluster, new_topic, partitions=1)
     old = cluster.wait_for_leader(new_topic, 0)
@@ -161,6 +164,7 @@ def test_all_brokers_may_die_at_once_and_come_back(cluster, new_topic):
     assert {partition.partition: partition.replicas for partition in cluster.describe_topic(new_topic)} == before
 
 
+@pytest.mark.long  # tests/unit/cluster
 def test_a_topic_of_three_replicas_is_made_while_a_broker_is_dead_and_it_joins(cluster, new_topic):
     dead = cluster.brokers[2]
     dead.kill()
@@ -193,6 +197,7 @@ def test_a_topic_of_three_replicas_is_made_while_a_broker_is_dead_and_it_joins(c
         assert read(cluster.bootstrap_servers, topic, 0) == list(range(200))
 
 
+@pytest.mark.long  # tests/cli/test_cluster.py
 @pytest.mark.peers
 def test_a_dead_broker_is_forgotten_by_kafkas_tool_until_it_starts_again(cluster, new_topic):
     dead = cluster.brokers[2]
@@ -283,6 +288,7 @@ def test_a_cluster_outlives_its_zookeeper_and_starts_again_from_its_directories(
         assert len(again.describe_topic("t")) == len(again.describe_topic("u")) == 6
 
 
+@pytest.mark.long  # tests/unit/cluster
 def test_a_broker_id_that_is_alive_is_refused(cluster, tmp_path):
     twin = LocalBroker(
         tmp_path / "twin", node_id=1, zookeeper_connect=cluster.zookeeper_connect, zookeeper_session_timeout_ms=2000,
@@ -299,6 +305,7 @@ def test_without_zookeeper_a_broker_says_what_is_missing(tmp_path):
     alone.close()
 
 
+@pytest.mark.long  # tests/unit/broker
 def test_groups_have_no_coordinator_until_their_topic_can_have_all_its_replicas(zookeeper, tmp_path):
     settings = {"offsets_topic_replication_factor": 2, "offsets_topic_num_partitions": 2}
     place = {"zookeeper": zookeeper, "chroot": new_chroot()}

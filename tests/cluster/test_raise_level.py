@@ -23,6 +23,8 @@ from tests.harness.zookeeper import new_chroot
 from tests.interop.shares import LibrdkafkaMember, ShareGroup
 from tests.peers.tools import java
 
+pytestmark = pytest.mark.long  # levels: tests/unit/cluster
+
 _BEFORE, _WITH_SHARES = 1, 2
 _WAIT_S = 30.0
 TOOL = "org.apache.kafka.tools.FeatureCommand"

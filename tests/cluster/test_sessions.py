@@ -17,7 +17,7 @@ from tests.cluster.rounds import await_records
 from tests.cluster.running import judge, running
 from tests.harness.bench import WHOLE_WITHIN_S, ZOOKEEPER, Bench, end_name
 from tests.harness.history import History, Outcome, Place
-from tests.harness.runs import rounds
+from tests.harness.runs import mostly_long, rounds
 from tests.harness.waiting import until
 from tests.harness.watch import expire_session, sessions, steal_session
 
@@ -53,7 +53,7 @@ def sleep(bench: Bench, broker: int) -> None:
 
 
 # In `make test` the zombies are those of test_failover.py.
-HARMS = pytest.mark.parametrize("harm", [expire, pytest.param(sleep, marks=pytest.mark.long)])
+HARMS = pytest.mark.parametrize("harm", mostly_long([expire, sleep], expire))
 
 
 def assert_whole(bench: Bench, history: History, places: list[Place]) -> None:
@@ -70,6 +70,7 @@ def await_everybody(bench: Bench, history: History, places: list[Place]) -> None
     bench.await_whole({topic for topic, _ in places})
 
 
+@pytest.mark.long  # test_membership.py
 @pytest.mark.parametrize("moment", [number / _STARTS for number in range(_STARTS)])
 def test_a_session_that_ends_while_its_broker_starts(bench: Bench, places: list[Place], moment: float) -> None:
     starting = bench.leader(places[0])
@@ -90,6 +91,7 @@ def test_a_session_that_ends_while_its_broker_starts(bench: Bench, places: list[
     assert_whole(bench, history, places)
 
 
+@pytest.mark.long  # test_failover.py, of a controller
 @HARMS
 def test_a_controller_whose_session_ends_as_soon_as_it_is_elected(
     bench: Bench, places: list[Place], harm: Harm
@@ -109,6 +111,7 @@ def test_a_controller_whose_session_ends_as_soon_as_it_is_elected(
     assert_whole(bench, history, places)
 
 
+@pytest.mark.long  # an answer that is lost: below
 @HARMS
 def test_a_leader_whose_session_ends_while_it_changes_an_isr(bench: Bench, places: list[Place], harm: Harm) -> None:
     place = places[0]
@@ -125,6 +128,7 @@ def test_a_leader_whose_session_ends_while_it_changes_an_isr(bench: Bench, place
     assert_whole(bench, history, places)
 
 
+@pytest.mark.long  # tests/simulation
 @HARMS
 @pytest.mark.parametrize("role", ["controller", "leader", "newcomer"])
 def test_a_session_that_ends_while_replicas_move(bench: Bench, role: str, harm: Harm) -> None:
@@ -148,6 +152,7 @@ def test_a_session_that_ends_while_replicas_move(bench: Bench, role: str, harm: 
     assert_whole(bench, history, [place])
 
 
+@pytest.mark.long  # one that ends while it works: test_failover.py
 @HARMS
 def test_a_session_that_ends_while_its_broker_stops(bench: Bench, places: list[Place], harm: Harm) -> None:
     stopping = bench.leader(places[0])

@@ -105,6 +105,7 @@ def acquired(cluster: LocalCluster, session: Session, enough: int) -> dict[int, 
     return came
 
 
+@pytest.mark.long  # librdkafka's below
 @pytest.mark.peers
 def test_members_of_kafkas_client_divide_three_partitions_on_three_leaders_and_its_tool_moves_the_group(
     cluster: LocalCluster, topic: str, tmp_path: Path
@@ -143,6 +144,7 @@ def _take(member: ShareMember, accepted: list[tuple[int, int]], all_of_them: int
         accepted += [(record.partition, record.offset) for record in records]
 
 
+@pytest.mark.long  # whichever broker is killed: below
 def test_members_of_librdkafka_divide_three_partitions_on_three_leaders_one_of_which_is_killed(
     cluster: LocalCluster, topic: str
 ) -> None:

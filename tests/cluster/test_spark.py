@@ -22,6 +22,8 @@ from pylog_spark.client import Admin, Consumer
 from pylog_spark.testing import LocalBroker, LocalCluster
 from tests.harness.waiting import until
 
+pytestmark = pytest.mark.long  # without Spark's engine: test_sink_kill.py
+
 PARTITIONS = 2
 VALUE_BYTES = 100
 RACK = "PYLOG_TEST_RACK"
@@ -157,6 +159,7 @@ def kill_leader(cluster: LocalCluster, topic: str) -> LocalBroker:
     return leader
 
 
+@pytest.mark.long  # a write, which reads back, is below
 def test_a_read_goes_on_when_the_leader_is_killed_in_the_middle_of_its_task(
     spark: Any, cluster: LocalCluster, new_topic: str, tmp_path: Path
 ) -> None:
@@ -189,6 +192,7 @@ def test_a_write_is_there_once_when_leaders_are_killed_in_the_middle_of_its_task
     assert numbers_in(cluster, new_topic) == Counter(range(60_000))
 
 
+@pytest.mark.long  # a batch: above
 @pytest.mark.usefixtures("_first_write")
 # A read whose leader is killed is above.
 @pytest.mark.parametrize("victim", [pytest.param("source", marks=pytest.mark.long), "sink"])
@@ -220,6 +224,7 @@ def test_a_stream_goes_on_when_the_leader_of_its_source_or_sink_is_killed_in_the
     assert numbers_in(cluster, sink) == Counter(range(61_000))
 
 
+@pytest.mark.long  # tests/spark/test_stream.py, test_restart.py
 def test_a_stream_finds_new_partitions_and_survives_each_brokers_death_without_a_restart(
     spark: Any, cluster: LocalCluster, new_topic: str, tmp_path: Path
 ) -> None:
@@ -272,6 +277,7 @@ def test_records_come_from_the_replica_in_the_rack_of_the_task(
     assert {number for number, size in sent.items() if size > all_bytes // 10} == expected
 
 
+@pytest.mark.long  # tests/client/test_faults.py
 def test_a_read_goes_on_when_the_follower_that_serves_it_is_killed_in_the_middle_of_its_task(
     spark: Any, cluster: LocalCluster, new_topic: str, tmp_path: Path
 ) -> None:

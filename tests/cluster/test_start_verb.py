@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from pylog_spark.client import Admin
+from tests.harness.runs import mostly_long
 
 
 def started(directory, *more):
@@ -52,6 +53,7 @@ def test_it_runs_until_ctrl_c_and_goes_on_from_its_directory(tmp_path):
             stopped(process)
 
 
+@pytest.mark.long  # tests/cli/test_broker_verb.py
 def test_a_wrong_setting_is_reported_before_anything_is_left_running(tmp_path):
     process = started(tmp_path / "c", "--brokers", "1", "--config", "num.partition=3")
     _, errors = process.communicate(timeout=60)
@@ -59,12 +61,13 @@ def test_a_wrong_setting_is_reported_before_anything_is_left_running(tmp_path):
     assert "did you mean num.partitions" in errors
 
 
+@pytest.mark.long  # without them: above
 @pytest.mark.parametrize(
     "secured",
-    [
+    mostly_long(
+        [["--tls", "--sasl", "SCRAM-SHA-512"], ["--tls"], ["--sasl", "SCRAM-SHA-256"]],
         ["--tls", "--sasl", "SCRAM-SHA-512"],
-        *(pytest.param(one, marks=pytest.mark.long) for one in (["--tls"], ["--sasl", "SCRAM-SHA-256"])),
-    ],
+    ),
 )
 def test_with_tls_and_logins_it_says_where_clients_find_their_settings(tmp_path, secured):
     process = started(tmp_path / "c", "--brokers", "2", *secured)

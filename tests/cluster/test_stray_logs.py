@@ -6,6 +6,9 @@ import pytest
 
 from pylog_spark.client import Admin, Consumer, Producer
 from pylog_spark.testing import LocalBroker, LocalCluster
+from tests.harness.runs import mostly_long
+
+pytestmark = pytest.mark.long  # the decision: tests/unit/broker/test_clustered.py
 
 OLD, NEW = b"of the topic that was deleted", b"of the topic that was made anew"
 RECORDS = 20
@@ -57,7 +60,7 @@ def is_registered(cluster: LocalCluster, broker: LocalBroker) -> bool:
     return broker.broker_id in known
 
 
-@pytest.mark.parametrize("away", ["kill", pytest.param("terminate", marks=pytest.mark.long), "pause"])
+@pytest.mark.parametrize("away", mostly_long(["kill", "terminate", "pause"], "kill"))
 def test_topics_that_were_deleted_meanwhile_are_not_served_and_one_made_anew_has_only_its_own_records(
     cluster: LocalCluster, away: str
 ) -> None:

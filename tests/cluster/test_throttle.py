@@ -2,7 +2,11 @@
 
 import time
 
+import pytest
+
 from pylog_spark.client import Admin, Producer
+
+pytestmark = pytest.mark.long  # the limit itself: broker_native/replica
 
 RATE = "follower.replication.throttled.rate"
 # Without the limit it takes a tenth of this.

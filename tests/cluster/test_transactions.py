@@ -7,7 +7,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 
 from pylog_spark.client import Admin
 from tests.cluster.coordinators import TRANSACTIONS, coordinator
-from tests.harness.runs import rounds
+from tests.harness.runs import mostly_long, rounds
 
 PARTITIONS = 6
 WAIT_S = 60.0
@@ -104,7 +104,8 @@ def test_a_transaction_over_partitions_of_all_brokers_is_seen_whole_or_not_at_al
     assert sorted(seen) == sorted(names("yes"))
 
 
-@pytest.mark.parametrize("commits", [True, False])
+@pytest.mark.long  # one that commits: below
+@pytest.mark.parametrize("commits", mostly_long([True, False], True))
 def test_an_open_transaction_outlives_its_coordinator(cluster, topic, commits):
     producer = transactional(cluster, topic)
     producer.begin_transaction()
@@ -136,6 +137,7 @@ def test_a_commit_that_was_answered_reaches_every_partition_although_its_coordin
         cluster.wait_in_sync(topic)
 
 
+@pytest.mark.long  # tests/interop/test_transactions.py
 def test_a_newer_producer_fences_the_older_one_also_at_another_coordinator(cluster, topic):
     old = transactional(cluster, topic)
     old.begin_transaction()

@@ -19,6 +19,7 @@ from pylog_spark.sink.task import WritePlan, Written
 from tests.crash.paused_driver import DECIDED, UNDECIDED, PausedDriver, Plan
 from tests.crash.sink_bench import open_transactions
 from tests.harness.brokers import Brokers
+from tests.harness.runs import mostly_long
 from tests.harness.waiting import until
 from tests.reading.streams import Query
 from tests.reading.support import values
@@ -72,7 +73,7 @@ def grown_old(topic: Topic) -> None:
         until(lambda: len(admin.transactions(["Ongoing"], duration_ms=AFTER_MS)) == len(names), "they are old")
 
 
-@pytest.mark.parametrize("options", [{}, NAMED], ids=["unnamed", "named"])
+@pytest.mark.parametrize("options", mostly_long([{}, NAMED], {}), ids=["unnamed", "named"])
 def test_what_a_killed_driver_left_undecided_is_ended_by_the_next_batch_that_is_written_anywhere(
     topic: Topic, make_driver: Callable[..., PausedDriver], options: dict[str, str], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -99,6 +100,7 @@ def test_the_next_reader_ends_what_a_killed_driver_left_undecided_and_sees_all_t
     assert open_transactions(topic.servers) == []
 
 
+@pytest.mark.long  # by a reader of a batch
 def test_what_a_killed_driver_left_undecided_is_ended_by_a_streaming_reader(
     topic: Topic, make_driver: Callable[..., PausedDriver]
 ) -> None:
@@ -109,6 +111,7 @@ def test_what_a_killed_driver_left_undecided_is_ended_by_a_streaming_reader(
     assert [row.value for rows in query.batches.values() for row in rows] == [b"before", b"later"]
 
 
+@pytest.mark.long  # by a batch: above
 def test_what_a_killed_driver_left_undecided_is_ended_by_a_stream_that_writes(
     topic: Topic, make_driver: Callable[..., PausedDriver]
 ) -> None:
@@ -131,7 +134,7 @@ def test_nothing_is_ended_before_its_time(topic: Topic, make_driver: Callable[..
     assert committed_values(topic.servers, topic.name) == ["before", *KILLED, "later", "of another job"]
 
 
-@pytest.mark.parametrize("options", [{}, NAMED], ids=["unnamed", "named"])
+@pytest.mark.parametrize("options", mostly_long([{}, NAMED], {}), ids=["unnamed", "named"])
 def test_what_a_killed_driver_had_decided_is_committed_and_never_aborted(
     topic: Topic, make_driver: Callable[..., PausedDriver], options: dict[str, str]
 ) -> None:
@@ -144,7 +147,7 @@ def test_what_a_killed_driver_had_decided_is_committed_and_never_aborted(
     assert committed_values(topic.servers, topic.name) == ["before", *KILLED, "later"]
 
 
-@pytest.mark.parametrize("options", [{}, NAMED], ids=["unnamed", "named"])
+@pytest.mark.parametrize("options", mostly_long([{}, NAMED], {}), ids=["unnamed", "named"])
 def test_a_driver_that_was_only_slow_fails_with_what_to_do_and_its_rows_are_there_once_when_it_runs_again(
     topic: Topic, make_driver: Callable[..., PausedDriver], options: dict[str, str]
 ) -> None:
@@ -160,6 +163,7 @@ def test_a_driver_that_was_only_slow_fails_with_what_to_do_and_its_rows_are_ther
     assert committed_values(topic.servers, topic.name) == ["before", *KILLED]
 
 
+@pytest.mark.long  # one that was slow before: below
 def test_a_driver_that_was_slow_after_its_decision_has_written_once_though_another_has_finished_it(
     topic: Topic, make_driver: Callable[..., PausedDriver]
 ) -> None:

@@ -14,7 +14,7 @@ from pylog_spark.client import Admin, Producer
 from pylog_spark.testing import LocalBroker, LocalBrokerError
 from tests.crash import damage
 from tests.crash.damage import CASES, DATA_CASES, END, FLUSHED_ROUNDS, OFFSETS, ROUNDS
-from tests.harness.runs import LONG
+from tests.harness.runs import LONG, mostly_long
 from tests.harness.waiting import until
 
 TOPIC = "harmed"
@@ -62,7 +62,7 @@ class Scene:
         return Path(self.broker.data_dir) / f"{TOPIC}-{partition}"
 
 
-@pytest.fixture(scope="module", params=STOPS)
+@pytest.fixture(scope="module", params=mostly_long(STOPS, "killed"))
 def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     made = Scene(tmp_path_factory.mktemp(request.param), request.param)
     yield made
@@ -118,7 +118,7 @@ BEGINS = OFFSETS
 _SHORT = ("missing", "truncated", "one bit flipped")
 
 
-@pytest.fixture(scope="module", params=STOPS)
+@pytest.fixture(scope="module", params=mostly_long(STOPS, "killed"))
 def stopped(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data folder with one log, whose first records were deleted, after such a stop."""
     data = tmp_path_factory.mktemp(request.param) / "data"

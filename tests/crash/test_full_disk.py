@@ -149,6 +149,7 @@ def test_a_start_with_a_disk_that_filled_up_while_a_topic_was_made_is_reported_i
     assert "Traceback" not in said
 
 
+@pytest.mark.long  # one broker: above
 def test_a_leader_with_a_full_disk_hands_over_and_stops_and_comes_back_with_space(
     small_disk: Path, tmp_path: Path
 ) -> None:

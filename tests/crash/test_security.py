@@ -12,7 +12,7 @@ from pylog_spark.broker.registry import TopicRegistry
 from pylog_spark.cluster.security import documents
 from pylog_spark.cluster.security.model import Unit
 from tests.crash.secured_writer import ask, opened
-from tests.harness.runs import rounds, seed
+from tests.harness.runs import mostly_long, rounds, seed
 from tests.harness.zookeeper import new_chroot
 
 ROUNDS = rounds("PYLOG_CRASH_ROUNDS", 6, 50)
@@ -42,7 +42,7 @@ def killed_while_writing(store: str, first: int, pause_s: float) -> int:
     return answered[-1] + 1 if answered else first
 
 
-@pytest.fixture(params=["file", "zookeeper"])
+@pytest.fixture(params=mostly_long(["file", "zookeeper"], "file"))
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Where the writer writes."""
     if request.param == "file":
@@ -79,6 +79,7 @@ def test_what_was_answered_survives_kill_9_and_nothing_else_is_there(store: str,
     assert at > ROUNDS
 
 
+@pytest.mark.long  # tests/cluster/test_rights.py
 def test_rights_that_are_moved_from_a_broker_to_a_cluster_are_the_same(
     tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

@@ -30,7 +30,8 @@ from tests.harness.processes import descendants
 from tests.harness.runs import rounds, seed
 from tests.harness.waiting import until
 
-pytestmark = pytest.mark.cluster
+# without Spark's engine: test_sink_batches.py, test_abandoned.py
+pytestmark = [pytest.mark.long, pytest.mark.cluster]
 
 ROUNDS = rounds("PYLOG_SINK_ROUNDS", 1, 3)
 #: What one round does in one way and the next in another; which comes first differs from commit to commit.

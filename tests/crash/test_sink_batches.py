@@ -17,7 +17,8 @@ import pytest
 from tests.crash import batch_driver
 from tests.crash.sink_bench import DEADLINE_S, SinkBench
 
-pytestmark = pytest.mark.cluster
+# on three brokers: tests/cluster/test_sink_kill.py
+pytestmark = [pytest.mark.long, pytest.mark.cluster]
 
 _TIMEOUT_S = 900
 

@@ -11,6 +11,7 @@ from pylog_spark.testing import LocalBroker
 from tests.directories.support import Logs, fill, see
 from tests.harness.brokers import BOTH
 from tests.harness.kafka import SPARK_KAFKA_SETTINGS
+from tests.harness.runs import mostly_long
 
 #: What both kinds of brokers are set to.
 _SETTINGS = {"log.cleaner.backoff.ms": "50", "log.retention.ms": "-1", "transaction.state.log.num.partitions": "4"}
@@ -67,7 +68,7 @@ def ours(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Logs]:
     return _states("pylog", tmp_path_factory.mktemp("directories"))
 
 
-@pytest.fixture(params=["running", "killed", "stopped"])
+@pytest.fixture(params=mostly_long(["running", "killed", "stopped"], "killed", "stopped"))
 def logs(request: pytest.FixtureRequest, kinds: dict[str, Logs]) -> Logs:
     """The directory of each kind in each state."""
     return kinds[request.param]

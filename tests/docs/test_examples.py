@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+pytestmark = [pytest.mark.long, pytest.mark.slow]  # in `make test`: the flights story, tests/examples
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NAMES = sorted(file.name for file in EXAMPLES.glob("*.py"))
-#: What `make test` runs: a stream with state, one that writes exactly once, a job that moves, going back. A long run has them all.
-_OFTEN = ("broker_metrics.py", "exactly_once_copy.py", "from_kafka.py", "replay_and_backfill.py")
 
 
 @pytest.fixture(scope="module")
@@ -37,17 +37,12 @@ def shown(name: str) -> str:
     return found.group(1)
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("java")
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name in _OFTEN else pytest.mark.long) for name in NAMES]
-)
+@pytest.mark.parametrize("name", NAMES)
 def test_an_example_prints_what_its_page_shows(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert printed_by((EXAMPLES / name).read_text(), capsys) == shown(name)
 
 
-@pytest.mark.slow
-@pytest.mark.long  # that the connector does what pylog does: tests/parity
 @pytest.mark.peers
 @pytest.mark.usefixtures("java")
 def test_the_job_that_moved_does_the_same_with_the_word_of_before(capsys: pytest.CaptureFixture[str]) -> None:

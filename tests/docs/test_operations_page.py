@@ -6,8 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from pylog_spark.testing.process import free_ports
 from tests.docs.test_snippets import ROOT, snippets
+
+pytestmark = pytest.mark.long  # backup and restore: tests/archive, tests/upgrade
 
 PAGE = ROOT / "docs" / "operations.md"
 _PORTS = ("9092", "8080")

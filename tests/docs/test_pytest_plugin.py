@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow
+# the fixtures themselves: tests/cli and tests/cluster use them
+pytestmark = [pytest.mark.long, pytest.mark.slow]
 PAGE = Path(__file__).parents[2] / "docs" / "broker.md"
 MORE = """
 from pylog_spark.client import Admin

@@ -18,6 +18,8 @@ from pylog_spark.testing.process import free_ports
 from tests.docs.test_snippets import ROOT
 from tests.harness.waiting import until
 
+pytestmark = pytest.mark.long  # what its commands set up: tests/cluster/test_start_verb.py, tests/cli/test_rights.py
+
 PAGE = ROOT / "docs" / "security.md"
 _PORTS = ("2181", "9091", "9092", "9093")
 _DEADLINE_S = 120

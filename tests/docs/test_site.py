@@ -207,6 +207,7 @@ def served(folder: Path) -> Iterator[str]:
             thread.join()
 
 
+@pytest.mark.long  # without a browser: above
 def test_in_a_browser_a_search_leads_to_what_is_looked_for_and_nothing_comes_from_another_host(site: Path) -> None:
     asked: list[str] = []
     wrong: list[str] = []

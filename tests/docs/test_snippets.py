@@ -16,6 +16,7 @@ import pytest
 
 from pylog_spark.client import Admin
 from pylog_spark.testing import LocalBroker
+from tests.harness.runs import mostly_long
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -86,6 +87,8 @@ def run(
     )
 
 
+#: The pages that a newcomer reads first; those of all others run in `make test-long`.
+OFTEN = [page for page in PAGES if page.name in ("README.md", "directories.md")]
 ALONE = [page for page in pages_with("python") if not compares(page)]
 BESIDE_KAFKA = [page for page in pages_with("python") if compares(page)]
 
@@ -142,7 +145,7 @@ def outcomes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 @pytest.mark.slow
 @pytest.mark.timeout(700)  # the first of them waits for all pages
-@pytest.mark.parametrize("page", ALONE, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", mostly_long(ALONE, *OFTEN), ids=lambda page: page.name)
 def test_the_python_of_a_page_runs(page: Path, outcomes: Outcomes) -> None:
     outcomes.check(page)
 
@@ -156,6 +159,7 @@ def test_the_ten_lines_of_the_readme_run_twice_in_one_folder(outcomes: Outcomes)
         assert sorted(counts) == [(str(key), each) for key in range(10)], printed
 
 
+@pytest.mark.long
 @pytest.mark.peers
 @pytest.mark.slow
 @pytest.mark.timeout(700)
@@ -164,7 +168,7 @@ def test_the_python_of_a_page_runs_beside_sparks_connector_over_apache_kafka(pag
     outcomes.check(page)
 
 
-@pytest.mark.parametrize("page", pages_with("bash"), ids=lambda page: page.name)
+@pytest.mark.parametrize("page", mostly_long(pages_with("bash"), *OFTEN), ids=lambda page: page.name)
 def test_the_commands_of_a_page_run(page: Path, tmp_path: Path) -> None:
     commands = [line for line in snippets(page, "bash").splitlines() if not line.startswith("pylog broker")]
     with LocalBroker(tmp_path / "data") as broker:

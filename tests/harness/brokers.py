@@ -20,11 +20,10 @@ from pylog_spark.testing import LocalBroker, LocalCluster
 SEVERAL = os.environ.get("PYLOG_TEST_CLUSTER", "0") == "1"
 #: How many replicas each of its topics has.
 REPLICAS = 3 if SEVERAL else 1
-_KAFKA = () if SEVERAL else (pytest.param("kafka", marks=pytest.mark.peers),)
-#: For the ``params`` of a fixture.
+_KAFKA = () if SEVERAL else (pytest.param("kafka", marks=[pytest.mark.peers, pytest.mark.long]),)
+#: For the ``params`` of a fixture. Apache Kafka, which shows that a test asks for what Kafka does, is asked in a long run; in `make test`
+#: those of `tests/parity` marked `canary`, `tests/oracle` and the tests of a secured cluster reach it.
 BOTH = ("pylog", *_KAFKA)
-#: The same where Apache Kafka shows no more than that the test asks for what Kafka does: it is asked in a long run.
-PYLOG_FIRST = ("pylog", *(() if SEVERAL else (pytest.param("kafka", marks=[pytest.mark.peers, pytest.mark.long]),)))
 
 
 class Brokers:

@@ -14,6 +14,8 @@ from tests.harness.small_disk import small_disk
 from tests.harness.waiting import until
 from tests.hostile.bout import MIB
 
+pytestmark = pytest.mark.long  # the runner of `make attack`
+
 _SOME = ("random-bytes", "batches", "connections")
 
 
@@ -68,7 +70,9 @@ def test_a_broker_that_is_killed_during_an_attack_ends_it_with_a_sentence_and_ex
 
 
 @pytest.mark.root
-@pytest.mark.parametrize(("disk_mib", "seconds", "kept"), [(512, 1, True), (4, 60, False)])
+@pytest.mark.parametrize(
+    ("disk_mib", "seconds", "kept"), [(512, 1, True), pytest.param(4, 60, False, marks=pytest.mark.long)]
+)
 def test_an_attack_ends_with_a_sentence_only_where_it_takes_more_of_the_disk_than_is_left(
     tmp_path: Path, disk_mib: int, seconds: int, kept: bool
 ) -> None:

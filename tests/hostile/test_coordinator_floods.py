@@ -49,7 +49,13 @@ def broker(tmp_path: Path) -> Iterator[LocalBroker]:
         yield broker
 
 
-@pytest.mark.parametrize("flood", [pytest.param(flood, id=name) for name, flood in FLOODS.items()])
+@pytest.mark.parametrize(
+    "flood",
+    [
+        pytest.param(flood, id=name, marks=[] if name in ("members", "transactional ids") else pytest.mark.long)
+        for name, flood in FLOODS.items()
+    ],
+)
 def test_a_flood_is_refused_when_the_room_is_used_up_and_those_that_are_known_go_on(
     broker: LocalBroker, flood: Flood
 ) -> None:
@@ -65,6 +71,7 @@ def test_a_flood_is_refused_when_the_room_is_used_up_and_those_that_are_known_go
     until(lambda: f"{flood.setting} are in use" in broker.logs(), "a line says so")
 
 
+@pytest.mark.long  # members and ids: above
 def test_records_in_flight_are_refused_when_the_room_is_used_up_and_others_go_on(broker: LocalBroker) -> None:
     create_topic(broker.bootstrap_servers, "shared")
     with connect(broker) as sock:

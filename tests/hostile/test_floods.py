@@ -76,6 +76,7 @@ def test_requests_that_claim_much_and_hardly_arrive_hold_nobody_up(broker: Local
         assert neighbour.slowest_s < SERVED_WITHIN_S
 
 
+@pytest.mark.long  # test_hostile.py
 def test_an_address_that_fills_memory_with_requests_that_never_end_holds_no_other_up(tmp_path: Path) -> None:
     limits = {"queued_max_request_bytes": 32 * MIB, "socket_request_receive_timeout_ms": 5_000}
     with LocalBroker(tmp_path, **limits) as broker, contextlib.ExitStack() as stack:
@@ -122,9 +123,9 @@ def test_fetches_of_many_partitions_that_wait_for_records_hold_nobody_up_and_tak
 @pytest.mark.parametrize(
     "request_of_many",
     [
-        pytest.param(fetch_of_many("empty", 36_000), id="Fetch"),
+        pytest.param(fetch_of_many("empty", 36_000), id="Fetch", marks=pytest.mark.long),
         pytest.param(commit_of_many("empty", 100_000), id="OffsetCommit", marks=pytest.mark.long),
-        pytest.param(produce_of_many("empty", 50_000), id="Produce"),
+        pytest.param(produce_of_many("empty", 50_000), id="Produce", marks=pytest.mark.long),
     ],
 )
 def test_requests_that_name_many_partitions_over_many_connections_hold_nobody_up(
@@ -183,6 +184,7 @@ def test_requests_about_settings_that_name_much_are_answered_soon_and_take_littl
     assert peak_bytes(broker) - before < 64 * MIB
 
 
+@pytest.mark.long  # batches that are produced: below
 def test_lookups_by_time_in_compressed_batches_hold_nobody_up_and_take_little_memory(
     broker: LocalBroker,
 ) -> None:

@@ -24,6 +24,8 @@ from tests.hostile.neighbour import NeighbourProcess
 from tests.hostile.together import AllFloods, ceiling_bytes, swollen
 from tests.interop.clients import create_topic
 
+pytestmark = pytest.mark.long  # flood by flood: test_floods.py, test_coordinator_floods.py, test_login_floods.py
+
 #: The bounds that the floods run into.
 _LIMITS = {
     "queued_max_request_bytes": 32 * MIB,

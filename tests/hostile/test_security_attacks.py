@@ -45,7 +45,7 @@ _MORE = 12
 _WINDOW_S = 0.2
 _GROWS_MAX = 64 * MIB
 #: The groups whose rate is taken in `make test`, too.
-_TIMED = ("before a login", "SCRAM", "of another")
+_TIMED = ("before a login",)
 #: How many connections are half open, and how many more come in a second while the rate is taken.
 _HALF_OPEN, _HALF_OPEN_PER_S = 10_000, 150
 #: How many the broker keeps, as is its default.
@@ -243,6 +243,7 @@ def _half_open(fort: Fort, host: str, count: int) -> Iterator[tuple[list[Client]
     until(lambda: fort.sockets() <= sockets, "the broker has closed them, too")
 
 
+@pytest.mark.long  # test_login_floods.py
 def test_ten_thousand_half_open_connections_leave_nothing_behind_and_a_good_client_is_served(
     fort: Fort, good: SteadyNeighbourProcess
 ) -> None:

@@ -68,6 +68,7 @@ def test_kafkas_tool_takes_cleaned_segments_and_their_indexes(broker: Brokers, t
     assert "Mismatches" not in dump_log(indexes, "--verify-index-only")
 
 
+@pytest.mark.long  # tests/reading/test_losses.py
 def test_a_spark_query_takes_no_gap_for_a_loss_also_when_the_topic_is_no_longer_compacted(
     broker: Brokers, spark: Any
 ) -> None:

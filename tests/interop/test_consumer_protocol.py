@@ -98,6 +98,7 @@ def epochs(group: Group) -> tuple[int, dict[str, int]]:
     return described["group_epoch"], {member["member_id"]: member["member_epoch"] for member in described["members"]}
 
 
+@pytest.mark.long  # of the classic protocol: test_groups.py
 @pytest.mark.peers
 def test_every_record_is_read_while_members_of_two_clients_come_leave_and_die(group: Group) -> None:
     group.keep_producing()
@@ -121,6 +122,7 @@ def test_every_record_is_read_while_members_of_two_clients_come_leave_and_die(gr
     assert committed(group) == group.ends()
 
 
+@pytest.mark.long  # members of two clients that die: above
 @pytest.mark.peers
 def test_a_java_member_that_is_killed_is_found_out(group: Group) -> None:
     group.keep_producing()
@@ -180,6 +182,7 @@ def test_a_static_member_that_restarts_gets_its_partitions_back_without_a_rebala
     assert first.revocations <= 1, "only when the other came first"
 
 
+@pytest.mark.long  # broker_native/coordinator
 def test_nobody_loses_its_epoch_when_the_broker_is_killed(tmp_path: Path, new_topic: str) -> None:
     # No member is to be found dead here, and a busy machine's broker may be away for longer than the sessions of `SETTINGS`.
     broker = Brokers(tmp_path, **{**SETTINGS, "group_consumer_session_timeout_ms": 45_000})
@@ -206,6 +209,7 @@ def test_nobody_loses_its_epoch_when_the_broker_is_killed(tmp_path: Path, new_to
         assert gaps(first.read) == gaps(second.read) == 0, "and they read nothing twice"
 
 
+@pytest.mark.long  # tests/oracle/test_groups_mixed.py
 def test_an_empty_group_changes_its_protocol_and_keeps_its_offsets_through_kill_9(
     tmp_path: Path, new_topic: str
 ) -> None:

@@ -52,6 +52,7 @@ def test_every_record_is_read_while_members_of_three_clients_come_leave_and_die(
     assert group.committed() == group.ends()
 
 
+@pytest.mark.long  # members that die: above
 def test_what_a_member_did_not_commit_before_it_was_killed_is_read_again(group: Group) -> None:
     group.produce(600)
     dying = group.start("confluent")
@@ -106,6 +107,7 @@ def test_a_static_member_that_restarts_gets_its_partitions_back_without_a_rebala
         assert before[name].assignment.topic_partitions == after[name].assignment.topic_partitions
 
 
+@pytest.mark.long  # three clients: below
 def test_fifty_members_join_one_generation(group: Group) -> None:
     group.produce(PARTITIONS)
     settings = {
@@ -142,6 +144,7 @@ def test_fifty_members_join_one_generation(group: Group) -> None:
     assert group.state() == "EMPTY"
 
 
+@pytest.mark.long  # test_offsets.py
 def test_members_go_on_when_the_broker_was_restarted(tmp_path: Path, new_topic: str) -> None:
     broker = Brokers(tmp_path)
     with broker, Group(broker.bootstrap_servers, new_topic) as group:
@@ -164,6 +167,7 @@ def test_members_go_on_when_the_broker_was_restarted(tmp_path: Path, new_topic: 
         assert {member.member_id for member in before.members} == {member.member_id for member in after.members}
 
 
+@pytest.mark.long  # test_offsets.py
 @pytest.mark.peers
 def test_kafkas_own_tool_reads_the_groups_records(tmp_path: Path, new_topic: str) -> None:
     with (

@@ -37,6 +37,7 @@ def described(group: Group, *options: str) -> dict[str, dict[str, str]]:
     return {row[2]: dict(zip(header, row, strict=False)) for row in rows}
 
 
+@pytest.mark.long  # three clients: test_groups.py
 def test_a_java_consumer_shares_a_group_with_librdkafka(group: Group) -> None:
     group.keep_producing()
     ours = group.start("confluent", {"partition.assignment.strategy": "range"})

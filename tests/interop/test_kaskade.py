@@ -13,7 +13,8 @@ from pylog_spark.client import Admin
 from pylog_spark.testing import LocalBroker
 from tests.peers.packages import packages
 
-pytestmark = pytest.mark.peers
+# another user interface
+pytestmark = [pytest.mark.long, pytest.mark.peers]
 
 _SCREENS = Path(__file__).with_name("kaskade_screens.py")
 

@@ -14,7 +14,8 @@ from tests.harness.waiting import until
 from tests.interop.clients import create_topic, until_transactions_end
 from tests.peers.tools import java_command
 
-pytestmark = [pytest.mark.peers, pytest.mark.cluster]
+# tests/crash/test_transactions.py
+pytestmark = [pytest.mark.long, pytest.mark.peers, pytest.mark.cluster]
 
 INPUT, OUTPUT, GROUP = "input", "output", "copiers"
 PARTITIONS = 2

@@ -71,6 +71,7 @@ def commit(broker: Brokers, group: str, offsets: list[int], metadata: str = "") 
         asking.close()
 
 
+@pytest.mark.long  # tests/broker/test_internal_topics.py
 def test_committed_offsets_survive_kill_9_and_a_clean_restart(broker: Brokers) -> None:
     groups = {f"group-{n}": [n, n + 1, 2**40 + n] for n in range(20)}
     for group, offsets in groups.items():

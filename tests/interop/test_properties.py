@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pylog_spark._native import RangeReader, RecordWriter
+from tests.harness.runs import mostly_long
 from tests.interop.clients import CODECS, DEADLINE_S, create_topic
 
 pytestmark = pytest.mark.cluster
@@ -90,7 +91,7 @@ def _read_by_librdkafka(servers: str, topic: str, count: int) -> list[Row]:
         consumer.close()
 
 
-@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("codec", mostly_long(CODECS, "none", "zstd"))
 @_any_records
 @given(rows=_rows)
 def test_any_records_of_librdkafka_are_read_as_they_were(servers: str, codec: str, rows: list[Row]) -> None:
@@ -104,7 +105,7 @@ def test_any_records_of_librdkafka_are_read_as_they_were(servers: str, codec: st
     assert _read_by_pylog(servers, topic, len(rows)) == rows
 
 
-@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("codec", mostly_long(CODECS, "none", "zstd"))
 @_any_records
 @given(rows=_rows)
 def test_any_records_of_pylog_are_read_by_librdkafka_as_they_were(servers: str, codec: str, rows: list[Row]) -> None:

@@ -22,6 +22,7 @@ from confluent_kafka.admin import (
 from pylog_spark.client import AclBindingFilter as OurFilter
 from pylog_spark.client import Admin, LogError, Producer
 from pylog_spark.testing import LocalBroker
+from tests.harness.runs import mostly_long
 from tests.harness.security import AUTHORIZER
 from tests.harness.waiting import until
 from tests.peers.tools import java
@@ -97,7 +98,7 @@ def test_java_makes_users_and_quotas_and_sees_those_of_others(broker: LocalBroke
         java("Rights", servers, "quota:java=-1")
 
 
-@pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])
+@pytest.mark.parametrize("mechanism", mostly_long(["SCRAM-SHA-256", "SCRAM-SHA-512"], "SCRAM-SHA-512"))
 def test_librdkafka_makes_users_that_log_in_at_once(broker: LocalBroker, admin: AdminClient, mechanism: str) -> None:
     number = getattr(ScramMechanism, mechanism.replace("-", "_"))
     upsertion = UserScramCredentialUpsertion("rd", ScramCredentialInfo(number, 4096), SECRET.encode())

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.harness.runs import mostly_long
 from tests.harness.secured_broker import GUESS, PASSWORD, WAYS, Place, secured_broker
 from tests.harness.waiting import until
 from tests.interop.clients import Record
@@ -34,6 +35,9 @@ UNTOLD = {
 }
 
 CELLS = [(client, way) for client in SECURED_CLIENTS for way in WAYS if (client, way) not in LACKS]
+
+#: Those of `make test`: every client comes in by the strongest password and by its certificate.
+OFTEN = [cell for cell in CELLS if cell[1] in ("SCRAM-SHA-512", "SSL mutual")]
 
 #: The broker's words for a login that failed, which clients pass on.
 SAID = {
@@ -80,7 +84,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
         assert GUESS not in logs
 
 
-@pytest.mark.parametrize(("client", "way"), CELLS)
+@pytest.mark.parametrize(("client", "way"), mostly_long(CELLS, *OFTEN))
 def test_a_client_writes_and_reads_what_it_wrote(place: Place, client: str, way: str) -> None:
     topic, entry = place.make_topic(way, client), place.entry(way)
     one = SECURED_CLIENTS[client]
@@ -95,7 +99,7 @@ def expected_error(client: str, way: str) -> tuple[str, ...]:
     return TLS_ERRORS[client][WAYS.index(way)]
 
 
-@pytest.mark.parametrize(("client", "way"), [cell for cell in CELLS if cell not in UNTOLD])
+@pytest.mark.parametrize(("client", "way"), mostly_long([cell for cell in CELLS if cell not in UNTOLD], *OFTEN))
 def test_a_client_with_a_wrong_proof_is_refused_and_says_so(place: Place, client: str, way: str) -> None:
     error = SECURED_CLIENTS[client].refusal(place.wrong_entry(way))
     expected = expected_error(client, way)
@@ -104,6 +108,7 @@ def test_a_client_with_a_wrong_proof_is_refused_and_says_so(place: Place, client
     assert GUESS not in error
 
 
+@pytest.mark.long  # that others are refused: above
 @pytest.mark.parametrize(("client", "way"), UNTOLD)
 def test_a_client_that_cannot_say_why_it_is_refused_still_cannot_and_the_broker_logs_it(
     place: Place, client: str, way: str

@@ -12,13 +12,14 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from pylog_spark.testing import LocalBroker
-from tests.harness.brokers import PYLOG_FIRST
+from tests.harness.brokers import BOTH
 from tests.harness.kafka import either
 from tests.harness.waiting import until
 from tests.interop.shares import Delivered, ShareGroup, ShareMember
 from tests.peers.tools import java
 
-pytestmark = pytest.mark.peers
+# with librdkafka: test_share_groups_librdkafka.py
+pytestmark = [pytest.mark.long, pytest.mark.peers]
 
 #: Of the groups that are about locks; a busy machine is slower than a short one.
 LOCK_MS = 6_000
@@ -26,7 +27,7 @@ TOOL = "org.apache.kafka.tools.consumer.group.ShareGroupCommand"
 SETTINGS = {"group_share_min_record_lock_duration_ms": "1000"}
 
 
-@pytest.fixture(scope="module", params=PYLOG_FIRST)
+@pytest.fixture(scope="module", params=BOTH)
 def servers(request: pytest.FixtureRequest) -> Iterator[str]:
     """Each of both brokers."""
     with either(request, **SETTINGS) as servers:
@@ -109,6 +110,7 @@ def test_each_record_meets_the_fate_that_its_member_says(group: ShareGroup) -> N
     assert group.lag() == 0
 
 
+@pytest.mark.long  # test_share_groups_librdkafka.py
 def test_a_record_that_nobody_accepts_is_delivered_five_times(group: ShareGroup) -> None:
     produce(group, 1)
     member = group.start()
@@ -138,6 +140,7 @@ def test_a_member_that_is_killed_gives_its_records_back(group: ShareGroup) -> No
     assert {record.count for record in read if record.offset in offsets(held)} == {2}
 
 
+@pytest.mark.long  # broker_native/coordinator, on a clock of its own
 def test_a_record_that_is_kept_too_long_goes_to_another_member(group: ShareGroup) -> None:
     group.configure(share_record_lock_duration_ms=LOCK_MS)
     produce(group, 1)
@@ -154,6 +157,7 @@ def test_a_record_that_is_kept_too_long_goes_to_another_member(group: ShareGroup
     assert group.lag() == 0
 
 
+@pytest.mark.long  # broker_native/coordinator, on a clock of its own
 def test_a_member_may_prolong_the_time_that_it_keeps_a_record(group: ShareGroup) -> None:
     group.configure(share_record_lock_duration_ms=LOCK_MS)
     produce(group, 1)
@@ -170,6 +174,7 @@ def test_a_member_may_prolong_the_time_that_it_keeps_a_record(group: ShareGroup)
     assert group.lag() == 0
 
 
+@pytest.mark.long  # tests/cli/test_group.py
 def test_a_group_without_members_can_be_moved_and_deleted(group: ShareGroup) -> None:
     produce(group, 5)
     member = group.start()
@@ -198,6 +203,7 @@ def test_a_group_without_members_can_be_moved_and_deleted(group: ShareGroup) -> 
     assert group.describe()["error_code"] == 69, "GROUP_ID_NOT_FOUND"
 
 
+@pytest.mark.long  # tests/oracle/test_share_groups.py
 def test_a_group_begins_at_the_end_unless_it_says_otherwise(servers: str, new_topic: str, tmp_path: Path) -> None:
     with made(servers, new_topic, tmp_path) as group:
         group.configure(share_auto_offset_reset="latest")
@@ -220,6 +226,7 @@ def tool(group: ShareGroup, *words: str) -> list[dict[str, str]]:
     return [dict(zip(heads, line, strict=False)) for line in lines if group.topic in line]
 
 
+@pytest.mark.long  # tests/cli/test_group.py
 def test_kafkas_own_tool_shows_moves_and_deletes_a_group(group: ShareGroup) -> None:
     produce(group, 5)
     member = group.start()
@@ -241,6 +248,7 @@ def test_kafkas_own_tool_shows_moves_and_deletes_a_group(group: ShareGroup) -> N
     assert group.name not in java(TOOL, "--bootstrap-server", group.servers, "--list").split()
 
 
+@pytest.mark.long  # test_share_groups_librdkafka.py
 def test_a_group_that_reads_committed_records_gets_no_others(group: ShareGroup) -> None:
     group.configure(share_isolation_level="read_committed")
     names = {"transactional.id": group.name, "bootstrap.servers": group.servers}
@@ -271,6 +279,7 @@ def test_a_group_that_reads_committed_records_gets_no_others(group: ShareGroup) 
     assert late.value == "open"
 
 
+@pytest.mark.long  # broker_native/coordinator
 def test_a_record_that_ends_each_member_that_gets_it_takes_no_other_along(group: ShareGroup) -> None:
     # One batch: nothing but the deliveries takes its records apart.
     producer = Producer({"bootstrap.servers": group.servers, "linger.ms": 1_000})
@@ -294,6 +303,7 @@ def test_a_record_that_ends_each_member_that_gets_it_takes_no_other_along(group:
     assert (sorted(accepted), group.lag()) == ([*range(7), *range(8, 20)], 0)
 
 
+@pytest.mark.long  # broker_native/coordinator
 def test_what_a_group_did_is_kept_in_little_room_and_found_again(new_topic: str, tmp_path: Path) -> None:
     compacting = {
         "share_coordinator_state_topic_num_partitions": 1,
@@ -327,6 +337,7 @@ def test_what_a_group_did_is_kept_in_little_room_and_found_again(new_topic: str,
         assert group.offsets() == (199, 1)
 
 
+@pytest.mark.long  # tests/crash/test_share_groups.py
 def test_a_broker_that_is_killed_loses_nothing_and_repeats_nothing_that_was_accepted(
     new_topic: str, tmp_path: Path
 ) -> None:

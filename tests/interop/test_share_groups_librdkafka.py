@@ -13,7 +13,7 @@ import pytest
 from confluent_kafka import IllegalStateException, KafkaException, Producer, TopicPartition
 
 from pylog_spark.testing import LocalBroker
-from tests.harness.brokers import PYLOG_FIRST
+from tests.harness.brokers import BOTH
 from tests.harness.kafka import either
 from tests.harness.waiting import until
 from tests.interop.shares import Delivered, LibrdkafkaMember, ShareGroup, error_name
@@ -23,7 +23,7 @@ OURS = {**SETTINGS, "group_share_min_heartbeat_interval_ms": "200"}
 IMPLICIT = {"share_acknowledgement_mode": "implicit"}
 
 
-@pytest.fixture(scope="module", params=PYLOG_FIRST)
+@pytest.fixture(scope="module", params=BOTH)
 def servers(request: pytest.FixtureRequest) -> Iterator[str]:
     """Each of both brokers."""
     with either(request, **OURS) as servers:

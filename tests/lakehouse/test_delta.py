@@ -96,6 +96,7 @@ def test_new_columns_also_in_structs_come_with_a_later_schema(make_topic: Topics
     assert (found[0]["id"], (found[0]["price"] or {}).get("net")) == (0, None)
 
 
+@pytest.mark.long  # a new table: above
 def test_a_table_of_parquet_files_gets_its_delta_log_when_it_is_loaded_as_one(make_topic: Topics, table: str) -> None:
     topic = make_topic()
     for number in range(2):
@@ -105,6 +106,7 @@ def test_a_table_of_parquet_files_gets_its_delta_log_when_it_is_loaded_as_one(ma
     assert rows(table) == [(0, 0, 0), (0, 1, 1)]
 
 
+@pytest.mark.long  # test_parquet.py: compaction
 def test_a_merge_changes_the_files_and_no_row_and_says_so(make_topic: Topics, table: str) -> None:
     topic = make_topic()
     for number in range(3):
@@ -121,6 +123,7 @@ def test_a_merge_changes_the_files_and_no_row_and_says_so(make_topic: Topics, ta
     assert '"dataChange":true' not in log
 
 
+@pytest.mark.long  # test_parquet.py: a batch that runs again
 def test_what_a_crash_kept_from_the_delta_log_comes_with_the_next_load(
     make_topic: Topics, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,6 +171,7 @@ def test_of_two_that_publish_the_same_commit_one_does_and_a_late_one_brings_noth
     assert len(deltalake.DeltaTable(table).file_uris()) == 1
 
 
+@pytest.mark.long  # a commit that another one has: below
 def test_a_delta_log_that_something_else_wrote_to_is_refused(make_topic: Topics, table: str) -> None:
     topic = make_topic()
     for number in range(2):
@@ -182,6 +186,7 @@ def test_a_delta_log_that_something_else_wrote_to_is_refused(make_topic: Topics,
     assert rows(table) == [(0, number, number) for number in range(3)]
 
 
+@pytest.mark.long  # test_parquet.py: a frame of before reads its own
 def test_files_stay_until_the_delta_log_does_not_name_them(
     make_topic: Topics, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,6 +24,8 @@ from tests.harness.runs import rounds, seed
 from tests.lakehouse.load_driver import MANY, PER_BATCH, SCHEMA, STEPS
 from tests.spark.support import Topic
 
+pytestmark = pytest.mark.long  # a batch that runs again: test_parquet.py
+
 LIVES = rounds("PYLOG_LAKE_LIVES", 1, 25)
 _ROWS = 100
 

@@ -84,6 +84,7 @@ def test_files_that_no_commit_names_are_not_read(make_topic: Topics, table: str)
     assert rows(topic, table) == [(0, 0, 0)]
 
 
+@pytest.mark.long  # one that is lost or old: above
 def test_a_checkpoint_that_is_ahead_of_the_table_is_an_error(make_topic: Topics, table: str) -> None:
     topic = make_topic()
     put(topic, 0)
@@ -98,6 +99,7 @@ def test_a_checkpoint_that_is_ahead_of_the_table_is_an_error(make_topic: Topics,
         loaded(topic, table)
 
 
+@pytest.mark.long  # test_delta.py, in structs, too
 def test_a_later_schema_adds_columns_and_another_type_is_refused(make_topic: Topics, table: str) -> None:
     topic = make_topic()
     put(topic, 0)
@@ -133,6 +135,7 @@ def test_values_stay_bytes_without_a_schema_and_files_lie_by_the_columns_that_ar
     assert folders == {f"_topic={topic.name}/_partition={number}" for number in (0, 1)}
 
 
+@pytest.mark.long  # loads: above
 def test_a_stream_keeps_the_table_fresh(make_topic: Topics, table: str) -> None:
     topic = make_topic()
     options = {"subscribe": topic.name, "kafka.bootstrap.servers": topic.servers}
@@ -167,6 +170,7 @@ def test_compaction_gives_few_files_and_a_frame_of_before_still_reads_its_own(ma
     assert rows(topic, table) == [(0, number, number) for number in range(4)]
 
 
+@pytest.mark.long  # test_delta.py: files stay until no log names them
 def test_files_that_nobody_needs_are_removed_when_they_were_kept_long_enough(make_topic: Topics, table: str) -> None:
     topic = make_topic()
     for number in range(3):
@@ -187,6 +191,7 @@ def test_files_that_nobody_needs_are_removed_when_they_were_kept_long_enough(mak
     assert rows(topic, table) == [(0, number, number) for number in range(3)]
 
 
+@pytest.mark.long  # compaction: below
 def test_a_load_merges_many_small_files_and_commits_that_name_all_files_are_enough(
     make_topic: Topics, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -202,6 +207,7 @@ def test_a_load_merges_many_small_files_and_commits_that_name_all_files_are_enou
     assert rows(topic, table) == [(0, number, number) for number in range(20)]
 
 
+@pytest.mark.long  # two loads: below
 def test_a_merge_that_meets_a_load_or_another_merge_loses_nothing(make_topic: Topics, table: str) -> None:
     topic = make_topic()
     for number in range(3):
@@ -227,6 +233,7 @@ def test_a_merge_that_meets_a_load_or_another_merge_loses_nothing(make_topic: To
     assert rows(topic, table) == [(0, number, number) for number in range(4)]
 
 
+@pytest.mark.long  # a batch that runs again: above
 def test_two_loads_at_once_load_each_record_once(make_topic: Topics, table: str) -> None:
     topic = make_topic()
     put(topic, 0)
@@ -242,6 +249,7 @@ def test_two_loads_at_once_load_each_record_once(make_topic: Topics, table: str)
     assert rows(topic, table) == [(0, number, number) for number in range(3)]
 
 
+@pytest.mark.long  # a local one: all others
 def test_file_systems_that_hadoop_knows_hold_a_table_too(
     make_topic: Topics, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,20 +12,21 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from pylog_spark.client import Admin
-from tests.harness.brokers import PYLOG_FIRST
+from tests.harness.brokers import BOTH
 from tests.harness.kafka import either
 from tests.harness.runs import rounds
 from tests.harness.waiting import until
 from tests.mirror.support import MirrorProcess, committed, ends, rows, until_equal, write, write_in_transactions
 
-pytestmark = [pytest.mark.peers, pytest.mark.slow]
+# test_mirror.py, into pylog
+pytestmark = [pytest.mark.long, pytest.mark.peers, pytest.mark.slow]
 
 KILLS = rounds("PYLOG_MIRROR_KILLS", 2, 20)
 TOGETHER = rounds("PYLOG_MIRRORS_ROUNDS", 2, 20)
 _NUMBERS = itertools.count()
 
 
-@pytest.fixture(scope="module", params=PYLOG_FIRST)
+@pytest.fixture(scope="module", params=BOTH)
 def source(request: pytest.FixtureRequest) -> Iterator[str]:
     """Servers of the cluster that is copied."""
     with either(request) as servers:
@@ -92,6 +93,7 @@ def whole(servers: str, topic: str, partition: int) -> list[tuple[object, ...]]:
     return found
 
 
+@pytest.mark.long  # test_mirror.py
 def test_that_kills_of_the_mirror_neither_lose_nor_double_a_record(
     source: str, copies_at: str, admin: Admin, into_kafka: Callable[..., MirrorProcess], name: str
 ) -> None:
@@ -108,6 +110,7 @@ def test_that_kills_of_the_mirror_neither_lose_nor_double_a_record(
     until_equal(source, copies_at, name, 4)
 
 
+@pytest.mark.long  # test_mirror.py
 def test_that_two_mirrors_at_once_neither_lose_nor_double_a_record_and_one_goes_on_alone(
     source: str, copies_at: str, admin: Admin, into_kafka: Callable[..., MirrorProcess], name: str
 ) -> None:
@@ -122,6 +125,7 @@ def test_that_two_mirrors_at_once_neither_lose_nor_double_a_record_and_one_goes_
     until_equal(source, copies_at, name, 4)
 
 
+@pytest.mark.long  # test_mirror.py
 def test_that_settings_and_partitions_follow_and_what_is_somebody_elses_is_left_alone(
     source: str, copies_at: str, admin: Admin, into_kafka: Callable[..., MirrorProcess], name: str
 ) -> None:
@@ -147,6 +151,7 @@ def test_that_settings_and_partitions_follow_and_what_is_somebody_elses_is_left_
         assert ends(copies_at, other, 1) == [0]
 
 
+@pytest.mark.long  # test_upkeep.py
 def test_that_a_group_goes_on_in_the_copy_where_it_was_or_before_and_nothing_is_passed_over(
     source: str, copies_at: str, admin: Admin, into_kafka: Callable[..., MirrorProcess], name: str
 ) -> None:
@@ -180,6 +185,7 @@ def test_that_a_group_goes_on_in_the_copy_where_it_was_or_before_and_nothing_is_
     assert left(f"{name}-after") == []
 
 
+@pytest.mark.long  # test_mirror.py
 def test_that_a_record_which_the_copy_does_not_take_stops_its_partition_alone_and_is_named(
     source: str, copies_at: str, admin: Admin, into_kafka: Callable[..., MirrorProcess], name: str
 ) -> None:

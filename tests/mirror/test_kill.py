@@ -17,6 +17,8 @@ from tests.harness.waiting import until
 from tests.mirror.load import Load
 from tests.mirror.support import MirrorProcess, committed, ends, raw_batches, until_copied
 
+pytestmark = pytest.mark.long  # test_mirror.py goes on after kills
+
 ROUNDS = rounds("PYLOG_MIRROR_ROUNDS", 1, 20)
 SEED = seed("PYLOG_MIRROR_SEED")
 TOPIC, PARTITIONS = "killed", 3

@@ -18,6 +18,8 @@ from tests.mirror.support import (
     write_in_transactions,
 )
 
+pytestmark = pytest.mark.long  # of one broker: test_mirror.py
+
 TOPIC = "replicated"
 
 

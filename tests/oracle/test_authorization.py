@@ -33,6 +33,10 @@ from tests.oracle.members import joining
 from tests.oracle.script import Answer, Script, error_names
 from tests.oracle.transactions import Transactional, init
 
+pytestmark = (
+    pytest.mark.long
+)  # the table of rights: broker_native/server; with clients: tests/broker/test_authorization.py
+
 REQUESTS = (
     records.records, records.metadata, groups.groups, groups.consumer_groups, groups.share_groups, groups.share_states,
     transactions.transactions, administration.topics, administration.configs, administration.cluster, administration.security,

@@ -99,7 +99,6 @@ def test_a_frame_used_twice_reads_twice(ways: Ways) -> None:
     assert ways.same(scenario) == [b"a", b"a", b"b", b"b"]
 
 
-@pytest.mark.canary
 def test_keys_values_and_headers_may_be_null_or_empty(ways: Ways) -> None:
     records = [
         Record(None),

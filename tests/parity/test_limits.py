@@ -31,7 +31,6 @@ def test_the_most_of_a_trigger_is_shared_in_proportion_and_starves_nobody(ways: 
     assert boundaries(ways.same(scenario))[0] == (40 - 2 + 1, {"0": 35, "1": 3, "2": 1})
 
 
-@pytest.mark.canary
 def test_a_limited_query_goes_on_where_it_stopped(ways: Ways) -> None:
     def scenario(way: Way) -> object:
         filled(way, 20, 3)
@@ -45,6 +44,7 @@ def test_a_limited_query_goes_on_where_it_stopped(ways: Ways) -> None:
     assert [rows for rows, _ in boundaries(second)] == [3, 2]
 
 
+@pytest.mark.long  # tests/unit/spark
 def test_trigger_once_takes_all_whatever_the_limits(ways: Ways) -> None:
     def scenario(way: Way) -> object:
         filled(way, 9, 2)
@@ -59,6 +59,7 @@ def test_trigger_once_takes_all_whatever_the_limits(ways: Ways) -> None:
     assert boundaries(second) == [(1, {"0": 9, "1": 3})]
 
 
+@pytest.mark.long  # tests/unit/spark
 def test_the_fewest_of_a_trigger_lets_it_wait_after_the_first_batch(ways: Ways) -> None:
     def scenario(way: Way) -> object:
         filled(way, 3, 1)
@@ -83,6 +84,7 @@ def test_the_fewest_of_a_trigger_lets_it_wait_after_the_first_batch(ways: Ways) 
     assert boundaries(no_delay) == [(1, {"0": 10, "1": 5})]
 
 
+@pytest.mark.long  # tests/unit/spark
 def test_the_fewest_and_the_most_together(ways: Ways) -> None:
     def scenario(way: Way) -> object:
         filled(way, 21, 11, 1)
@@ -98,6 +100,7 @@ def test_the_fewest_and_the_most_together(ways: Ways) -> None:
     assert boundaries(second) == [(19, {"0": 27, "1": 10, "2": 1})]
 
 
+@pytest.mark.long  # tests/spark/test_stream.py
 def test_available_now_reads_what_was_there_and_starts_again_with_what_came(ways: Ways) -> None:
     def scenario(way: Way) -> object:
         filled(way, 15, 0, 2)
@@ -120,6 +123,7 @@ def test_available_now_reads_what_was_there_and_starts_again_with_what_came(ways
     assert second[-1][-1]["t"]["1"] == len(first)
 
 
+@pytest.mark.long  # test_ranges.py
 def test_partitions_of_a_stream_are_cut_as_in_a_batch(ways: Ways) -> None:
     from tests.parity.test_batch import pieces
 
@@ -184,6 +188,7 @@ def test_progress_tells_starts_ends_and_the_latest_alike(ways: Ways) -> None:
     )
 
 
+@pytest.mark.long  # Spark's version is pinned
 def test_a_python_source_has_no_metrics_of_its_own(ways: Ways) -> None:
     def scenario(way: Way) -> object:
         filled(way, 5)

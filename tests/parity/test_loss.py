@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness.runs import mostly_long
 from tests.parity.compare import Ways
 from tests.parity.ways import PLACE, Query, Way, outcome, running, stream
 
@@ -31,7 +32,6 @@ def values(batches: list[Any]) -> list[str]:
     return [row[PLACE.index("value")].decode() for batch in batches for row in batch.rows]
 
 
-@pytest.mark.canary
 def test_a_topic_recreated_shorter_is_refused(ways: Ways) -> None:
     def scenario(way: Way) -> None:
         read_up(way, 2)
@@ -59,7 +59,7 @@ def test_a_topic_recreated_longer_is_noticed(ways: Ways) -> None:
     assert ways.differ("recreated topic", scenario) == (["new-1", "new-2"], "refused")
 
 
-@pytest.mark.parametrize("fail", ["true", "false"])
+@pytest.mark.parametrize("fail", mostly_long(["true", "false"], "true"))
 def test_records_that_aged_out_before_they_were_read(ways: Ways, fail: str) -> None:
     def scenario(way: Way) -> object:
         read_up(way, 2)
@@ -100,7 +100,7 @@ def test_a_starting_offset_behind_the_end_of_a_stream_is_refused(ways: Ways) -> 
     ways.refused("a log shorter than the start", scenario)
 
 
-@pytest.mark.parametrize("fail", ["true", "false"])
+@pytest.mark.parametrize("fail", mostly_long(["true", "false"], "true"))
 def test_a_deleted_topic_of_a_pattern_is_loss_or_left(ways: Ways, fail: str) -> None:
     def scenario(way: Way) -> object:
         for word in ("p-a", "p-b"):
@@ -118,6 +118,7 @@ def test_a_deleted_topic_of_a_pattern_is_loss_or_left(ways: Ways, fail: str) -> 
         assert ways.same(scenario) == (["old", "old"], ["new"])
 
 
+@pytest.mark.long  # tests/reading/test_losses.py
 def test_a_pattern_whose_topics_are_all_gone_makes_no_empty_offset(ways: Ways) -> None:
     def scenario(way: Way) -> object:
         way.topic("p-a")
@@ -132,7 +133,7 @@ def test_a_pattern_whose_topics_are_all_gone_makes_no_empty_offset(ways: Ways) -
     assert ways.same(scenario) == {"p-a": {"0": 1}}
 
 
-@pytest.mark.parametrize("fail", ["true", "false"])
+@pytest.mark.parametrize("fail", mostly_long(["true", "false"], "true"))
 def test_a_new_partition_that_lost_its_beginning(ways: Ways, fail: str) -> None:
     def scenario(way: Way) -> object:
         read_up(way, 1)
@@ -188,7 +189,7 @@ def meddled(way: Way, meddle: Any, **options: Any) -> list[Any]:
     return query.run(way.stream_reader(maxOffsetsPerTrigger=5, **EARLIEST, **options).load())
 
 
-@pytest.mark.parametrize("fail", ["true", "false"])
+@pytest.mark.parametrize("fail", mostly_long(["true", "false"], "true"))
 def test_available_now_fails_when_partitions_vanish_between_its_batches(ways: Ways, fail: str) -> None:
     def scenario(way: Way) -> None:
         meddled(way, lambda: recreate(way, 15, partitions=3), failOnDataLoss=fail)
@@ -196,7 +197,7 @@ def test_available_now_fails_when_partitions_vanish_between_its_batches(ways: Wa
     ways.refused("partitions lost during AvailableNow", scenario)
 
 
-@pytest.mark.parametrize("fail", ["true", "false"])
+@pytest.mark.parametrize("fail", mostly_long(["true", "false"], "true"))
 def test_available_now_fails_when_offsets_vanish_between_its_batches(ways: Ways, fail: str) -> None:
     def scenario(way: Way) -> None:
         meddled(way, lambda: recreate(way, 8, partitions=5), failOnDataLoss=fail)
@@ -204,6 +205,7 @@ def test_available_now_fails_when_offsets_vanish_between_its_batches(ways: Ways,
     ways.refused("offsets lost during AvailableNow", scenario)
 
 
+@pytest.mark.long  # test_limits.py
 def test_available_now_leaves_new_partitions_for_the_next_run(ways: Ways) -> None:
     def scenario(way: Way) -> object:
         def meddle() -> None:
@@ -217,6 +219,7 @@ def test_available_now_leaves_new_partitions_for_the_next_run(ways: Ways) -> Non
     assert [row[-1] for batch in second for row in batch[1]] == [b"new"]
 
 
+@pytest.mark.long  # tests/spark/test_stream.py
 def test_a_failed_batch_is_tried_again_although_partitions_were_added(ways: Ways) -> None:
     def scenario(way: Way) -> object:
         way.topic()

@@ -60,6 +60,7 @@ def test_a_batch_that_the_connector_planned_is_read_by_pylog_as_planned(ways: Wa
     assert values(rest) == [b"new"]
 
 
+@pytest.mark.long  # a checkpoint that is gone on with: above
 def test_offsets_of_either_checkpoint_can_be_given_as_a_start_to_the_other(ways: Ways) -> None:
     connector, pylog = moved(ways)
     filled(connector)
@@ -73,6 +74,7 @@ def test_offsets_of_either_checkpoint_can_be_given_as_a_start_to_the_other(ways:
         ]
 
 
+@pytest.mark.long  # the connector's own doing
 def test_the_connector_does_not_take_a_checkpoint_of_pylog(ways: Ways) -> None:
     connector, pylog = moved(ways)
     filled(connector)

@@ -112,12 +112,8 @@ def filled(shared: Any, compare: Callable[[Any], Ways]) -> Ways:
 
 
 #: Cases that ask the connector in every run.
-CANARIES = {"starts that lack a partition"}
-
-
-@pytest.mark.parametrize(
-    "case", [pytest.param(case, marks=pytest.mark.canary) if case in CANARIES else case for case in OPTIONS]
-)
+@pytest.mark.long  # pylog's own words: tests/unit/spark/test_datasource.py, tests/reading/test_refusals.py
+@pytest.mark.parametrize("case", OPTIONS)
 def test_options_that_cannot_be_meant_are_refused(filled: Ways, case: str) -> None:
     situation, places, options = OPTIONS[case]
 

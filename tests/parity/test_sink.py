@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness.runs import mostly_long
 from tests.parity.compare import Ways
 from tests.parity.ways import Query, Way, outcome
 
@@ -159,6 +160,7 @@ def streamed(way: Way, frame: Any, mode: str, checkpoint: str = "out", **options
         query.stop()
 
 
+@pytest.mark.long  # tests/spark/test_sink.py
 def test_a_stream_is_appended_batch_by_batch(ways: Ways) -> None:
     def scenario(way: Way) -> object:
         way.topic("from", 2)
@@ -180,6 +182,7 @@ def test_a_stream_is_appended_batch_by_batch(ways: Ways) -> None:
     assert [row[2] for row in by_column] == [row[2] for row in by_option]
 
 
+@pytest.mark.long  # tests/spark/test_sink.py
 def test_complete_mode_appends_the_whole_result_each_time(ways: Ways) -> None:
     def scenario(way: Way) -> object:
         way.topic()
@@ -236,7 +239,7 @@ WRONG_FRAMES: dict[str, tuple[str, dict[str, str]]] = {
 
 
 @pytest.mark.parametrize("case", WRONG_FRAMES)
-@pytest.mark.parametrize("kind", ["batch", "stream"])
+@pytest.mark.parametrize("kind", mostly_long(["batch", "stream"], "batch"))
 def test_a_frame_that_is_no_records_is_refused(ways: Ways, kind: str, case: str) -> None:
     situation, columns = WRONG_FRAMES[case]
 
@@ -262,6 +265,7 @@ def test_serializers_are_refused(ways: Ways, setting: str) -> None:
     ways.refused("a client setting that is Spark's own", scenario)
 
 
+@pytest.mark.long  # tests/spark/test_sink.py
 def test_what_was_read_can_be_written_back(ways: Ways) -> None:
     from tests.parity.test_batch import COLUMNS
     from tests.parity.ways import Record
@@ -292,6 +296,7 @@ def test_the_sinks_progress_counts_rows(ways: Ways) -> None:
     assert ways.same(scenario) == 3
 
 
+@pytest.mark.long  # tests/spark/test_sink_topics.py
 def test_a_target_that_is_made_again_under_a_running_stream_is_noticed(ways: Ways) -> None:
     def scenario(way: Way) -> object:
         way.topic()

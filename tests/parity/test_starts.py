@@ -78,6 +78,7 @@ def test_every_start_begins_at_the_same_offsets_and_goes_on_after_a_restart(ways
     )
 
 
+@pytest.mark.long  # tests/spark/test_stream.py
 @pytest.mark.parametrize(("by", "kind"), [("subscribe", "latest"), ("subscribePattern", "earliest")])
 def test_a_running_query_finds_new_records_and_new_partitions_from_their_beginning(
     ways: Ways, by: str, kind: str
@@ -99,7 +100,7 @@ def test_a_running_query_finds_new_records_and_new_partitions_from_their_beginni
     assert [row[-1] for row in restarted] == [b"while it was stopped"]
 
 
-@pytest.mark.canary
+@pytest.mark.long  # tests/reading/test_starts.py
 def test_a_pattern_finds_a_topic_that_is_made_later(ways: Ways) -> None:
     def scenario(way: Way) -> object:
         way.topic("p-1")
@@ -118,6 +119,7 @@ def test_a_pattern_finds_a_topic_that_is_made_later(ways: Ways) -> None:
     assert [row[-1] for row in second] == [b"b"]
 
 
+@pytest.mark.long  # examples/stream_joins.py
 def test_two_sources_in_one_query_keep_apart(ways: Ways) -> None:
     def scenario(way: Way) -> object:
         for word, size in (("small", 4), ("large", 12)):
@@ -132,6 +134,7 @@ def test_two_sources_in_one_query_keep_apart(ways: Ways) -> None:
     assert [rows for _, rows in ways.same(scenario)] == [4 + 5, 5, 2]
 
 
+@pytest.mark.long  # examples/flights
 def test_a_watermark_on_the_record_time_closes_windows(ways: Ways) -> None:
     from pyspark.sql.functions import window
 
@@ -156,6 +159,7 @@ def test_a_watermark_on_the_record_time_closes_windows(ways: Ways) -> None:
     assert count == 3
 
 
+@pytest.mark.long  # a frame used twice: test_batch.py
 def test_a_self_join_reads_alike(ways: Ways) -> None:
     def scenario(way: Way) -> object:
         way.topic("t", 2)

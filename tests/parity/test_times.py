@@ -81,7 +81,7 @@ def test_times_choose_the_same_rows_in_a_batch(ways: Ways) -> None:
         assert sorted(int(row[-1]) for row in seen[name]) == expected, name
 
 
-@pytest.mark.canary
+@pytest.mark.long  # of a batch: above
 def test_times_choose_the_same_start_of_a_stream(ways: Ways) -> None:
     def scenario(way: Way) -> object:
         timed(way)

@@ -51,7 +51,6 @@ def test_a_batch_read_sees_what_its_isolation_level_shows(ways: Ways, level: str
     assert values(seen[-1]) == (committed if level == "read_committed" else [*range(1, 21)])
 
 
-@pytest.mark.canary
 def test_the_isolation_level_is_another_by_default(ways: Ways) -> None:
     def scenario(way: Way) -> object:
         way.topic()

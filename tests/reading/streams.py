@@ -19,11 +19,12 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, SupportsTriggerAv
 
 from pylog_spark.datasource import PylogDataSource
 from pylog_spark.errors import PylogError
+from tests.harness.runs import mostly_long
 from tests.reading.support import schema
 from tests.spark.support import Batches, Topic
 
 #: Mark of a file whose tests read their micro-batches on the driver where that may be, and again by tasks alone.
-BOTH_WAYS = pytest.mark.parametrize("way", ["driver", "tasks"], indirect=True)
+BOTH_WAYS = pytest.mark.parametrize("way", mostly_long(["driver", "tasks"], "driver"), indirect=True)
 #: Options of every query; set by the fixture `way`.
 of_every_query: dict[str, str] = {}
 

@@ -333,6 +333,7 @@ def short_read(topic: Topic, draw: random.Random) -> tuple[range, Reading | None
         raise
 
 
+@pytest.mark.long  # segments that go once: above
 def test_short_reads_while_segments_go_and_come_give_no_wrong_row(broker: LocalBroker) -> None:
     reads, draw = rounds("PYLOG_LOCAL_READS", 400, 10_000), random.Random(seed("PYLOG_LOCAL_SEED"))
     small = {"segment_bytes": "20000", "file_delete_delay_ms": "0"}

@@ -89,6 +89,7 @@ for _ in range(4):
 """
 
 
+@pytest.mark.long  # of one worker: below
 def test_small_jobs_of_several_workers_without_keys_fill_all_partitions_evenly(make_topic: Topics) -> None:
     # A Python worker of Spark's is a process that writes one task after the other.
     topic = make_topic(partitions=4)

@@ -176,6 +176,7 @@ def test_a_restart_and_a_kill_keep_every_subject_level_and_id(tmp_path: Path) ->
             assert {entry.name: entry.value for entry in described.configs}["cleanup.policy"] == "compact"
 
 
+@pytest.mark.long  # one broker that writes: above
 @pytest.mark.slow
 def test_brokers_that_write_at_once_agree_on_every_id(tmp_path: Path) -> None:
     from concurrent.futures import ThreadPoolExecutor

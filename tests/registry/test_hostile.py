@@ -264,6 +264,7 @@ def test_references_that_lead_in_a_circle_are_refused_although_the_topic_has_the
     assert refused.value.code in (409, 42201)
 
 
+@pytest.mark.long  # the same server: tests/web/test_server.py
 def test_a_request_that_never_ends_is_ended(broker: LocalBroker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "IDLE_S", 0.5)
     monkeypatch.setattr(server, "REQUEST_S", 0.5)

@@ -14,6 +14,8 @@ from pylog_spark.testing import LocalBroker
 from tests.peers.jars import classpath
 from tests.peers.tools import QUICK
 
+pytestmark = pytest.mark.long  # confluent-kafka's: test_avro.py
+
 
 @pytest.mark.peers
 @pytest.mark.slow

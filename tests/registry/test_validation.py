@@ -221,6 +221,7 @@ def test_keys_are_checked_alone_and_the_setting_changes_while_the_broker_runs(
         assert not sent(key)
 
 
+@pytest.mark.long  # of one broker: above
 @pytest.mark.slow
 def test_every_broker_of_a_cluster_knows_what_another_one_has_just_registered(tmp_path: Path) -> None:
     with LocalCluster(tmp_path, 2, schema_registry=True) as cluster:

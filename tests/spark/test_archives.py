@@ -51,6 +51,7 @@ def test_an_archive_is_read_as_a_topic_is(spark: Any, archive: Path) -> None:
     assert frame.where("partition = 1 AND offset >= 1000").count() == 1_000
 
 
+@pytest.mark.long  # tests/archive/test_store.py
 def test_many_tasks_read_an_archive_each_row_once(spark: Any, archive: Path) -> None:
     frame = spark.read.format("pylog").option("maxBytesPerPartition", "100000").load(str(archive))
     assert frame.rdd.getNumPartitions() > 12
@@ -81,6 +82,7 @@ def test_inspect_shows_and_verifies_an_archive(archive: Path) -> None:
     assert done.stderr == f"Read {ROWS} records; nothing to report.\n"
 
 
+@pytest.mark.long  # tests/archive/test_cold_reads.py, without Spark
 def test_a_topic_of_which_brokers_have_only_the_end_is_read_whole_by_batches_and_streams(
     spark: Any, tmp_path: Path
 ) -> None:

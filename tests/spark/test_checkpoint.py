@@ -18,6 +18,7 @@ import pytest
 from pyspark.errors import StreamingQueryException
 
 from tests import spark_home
+from tests.harness.runs import mostly_long
 from tests.spark.support import Collector, Topic, committed
 from tests.spark.test_versions import patch_releases, table
 from tests.spark.versions.environment import python_with_spark
@@ -159,6 +160,7 @@ def test_without_execute_nothing_changes_and_what_was_replaced_can_be_copied_bac
     assert again.values == []
 
 
+@pytest.mark.long  # without a rewind: test_sink_once.py
 def test_a_sink_that_writes_once_has_what_is_read_again_and_skips_batches_that_come_again(
     make_topic: Topics, checkpoint: str
 ) -> None:
@@ -177,8 +179,10 @@ def test_a_sink_that_writes_once_has_what_is_read_again_and_skips_batches_that_c
     assert (committed(checkpoint), target.values()) == ([0, 1, 2, 3, 4], [*numbered(6), *numbered(3, 3)])
 
 
+@pytest.mark.long  # offsets: above
 @pytest.mark.parametrize(
-    "provider", ["HDFSBackedStateStoreProvider", pytest.param("RocksDBStateStoreProvider", marks=pytest.mark.long)]
+    "provider",
+    mostly_long(["HDFSBackedStateStoreProvider", "RocksDBStateStoreProvider"], "HDFSBackedStateStoreProvider"),
 )
 def test_state_goes_back_with_its_batch_and_stays_where_only_offsets_move(
     make_topic: Topics, checkpoint: str, spark: Any, provider: str
@@ -281,6 +285,7 @@ def test_a_batch_that_always_fails_is_passed_over(make_topic: Topics, checkpoint
     assert (again.values, sorted(again.batches)) == (["good"], [2])
 
 
+@pytest.mark.long  # of sources without names: above
 @pytest.mark.skipif(
     not hasattr(__import__("pyspark.sql.streaming").sql.streaming.DataStreamReader, "name"),
     reason="sources have names from Spark 4.2 on",
@@ -312,6 +317,7 @@ def test_of_sources_with_names_one_is_moved(make_topic: Topics, checkpoint: str,
         spark.conf.unset(_NAMES)
 
 
+@pytest.mark.long  # where a query is sent: above
 def test_a_copy_is_the_checkpoint_of_another_query(make_topic: Topics, checkpoint: str) -> None:
     source, target = make_topic(), make_topic()
     source.put(numbered(3))

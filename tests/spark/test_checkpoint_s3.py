@@ -13,6 +13,8 @@ from tests.archive.s3_store import Store, running_store
 from tests.spark.support import Collector, Topic
 from tests.spark.test_checkpoint import numbered, pylog, rewind, shown
 
+pytestmark = pytest.mark.long  # in a folder: test_checkpoint.py
+
 Topics = Callable[..., Topic]
 
 

@@ -23,6 +23,10 @@ from pylog_spark.testing import LocalBroker
 from tests.harness import runs
 from tests.harness.waiting import until
 
+pytestmark = (
+    pytest.mark.long
+)  # each way: tests/reading/test_archived.py, tests/archive/test_cold_reads.py, tests/spark/test_archives.py
+
 MIB = runs.rounds("PYLOG_EQUAL_MIB", 20, 10_240)
 PARTITIONS = 2
 VALUE_BYTES = 1_000

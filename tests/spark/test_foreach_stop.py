@@ -14,6 +14,8 @@ from pylog_spark import foreach_batch
 from tests.harness.waiting import until
 from tests.spark.support import Topic, committed
 
+pytestmark = pytest.mark.long  # updates through foreach_batch: test_sink_once.py
+
 Topics = Callable[..., Topic]
 
 #: Batch 1 is the one that is held.

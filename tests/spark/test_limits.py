@@ -24,6 +24,7 @@ def test_every_batch_has_exactly_as_many_rows_as_allowed_while_there_are_enough(
     assert len(set(run.values)) == 35
 
 
+@pytest.mark.long  # tests/unit/spark
 def test_trigger_once_takes_everything_whatever_the_limits(make_topic: Topics, checkpoint: str) -> None:
     topic = make_topic()
     topic.put(["a"] * 10)

@@ -137,6 +137,7 @@ def test_numbers_are_those_of_the_progress_and_the_lag_goes_to_0(
     provider.shutdown()
 
 
+@pytest.mark.long  # the numbers: tests/unit/listener
 def test_state_rows_are_those_of_the_progress(make_topic: Topics, checkpoint: str, listen: Listen) -> None:
     topic = make_topic()
     topic.put(["a", "b", "a", "c"])
@@ -189,6 +190,7 @@ def test_a_group_of_the_querys_name_shows_each_batch_at_its_end_and_the_last_bef
     assert [each.offset for each in shown] == [6, 3], "librdkafka's clients see it"
 
 
+@pytest.mark.long  # the group: below
 @pytest.mark.peers
 def test_kafkas_own_tool_shows_the_lag_of_a_query_by_its_name(
     make_topic: Topics, checkpoint: str, listen: Listen

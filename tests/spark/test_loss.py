@@ -11,6 +11,7 @@ pytestmark = pytest.mark.cluster
 Topics = Callable[..., Topic]
 
 
+@pytest.mark.long  # tests/reading/test_losses.py
 def test_a_topic_that_was_recreated_while_a_query_was_stopped_is_one_named_error_or_read_anew_when_loss_is_allowed(
     make_topic: Topics, checkpoint: str
 ) -> None:

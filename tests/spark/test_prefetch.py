@@ -68,6 +68,7 @@ def test_older_versions_of_spark_take_rows_of_the_driver_too(version: str, rows:
     assert outcomes(python, rows, **of_python, **home) == [f"read {ROWS}", "failed"]
 
 
+@pytest.mark.long  # Spark's own doing
 def test_spark_frees_the_rows_of_finished_batches(spark: Any, make_topic: Callable[..., Topic], tmp_path: Path) -> None:
     topic = make_topic(partitions=1)
     rounds, size = 30, 400_000

@@ -28,6 +28,7 @@ def test_a_group_shows_what_a_stream_has_finished(make_topic: Topics, checkpoint
         assert admin.group_offsets(group) == {(topic.name, 0): 6, (topic.name, 1): 3}
 
 
+@pytest.mark.long  # tests/reading/test_progress_in_a_group.py
 def test_a_query_that_is_stopped_between_triggers_leaves_its_last_batch_out_until_it_starts_again(
     make_topic: Topics, checkpoint: str
 ) -> None:

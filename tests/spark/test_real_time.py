@@ -11,7 +11,8 @@ from pyspark.errors import IllegalArgumentException, StreamingQueryException
 from tests.harness.waiting import until
 from tests.spark.support import Topic, committed
 
-pytestmark = pytest.mark.peers
+# Spark's own mode
+pytestmark = [pytest.mark.long, pytest.mark.peers]
 
 Topics = Callable[..., Topic]
 Start = Callable[[str, Topic, str, Topic], Any]

@@ -62,6 +62,7 @@ def test_a_running_query_goes_on_when_its_broker_was_killed_and_started_again(
     goes_on(query, broker, source, sink, checkpoint)
 
 
+@pytest.mark.long  # a shorter absence above
 def test_a_running_query_waits_for_brokers_that_are_away_longer_than_one_question_may_take(
     spark: Any, broker: Brokers, checkpoint: str
 ) -> None:
@@ -91,6 +92,7 @@ def test_a_query_that_waits_for_brokers_can_be_stopped(spark: Any, broker: Broke
     assert time.monotonic() - started_s < 30
 
 
+@pytest.mark.long  # tests/spark/test_sink_protocol.py
 def test_a_task_of_a_write_and_its_commit_wait_for_brokers_that_are_away(broker: Brokers) -> None:
     broker_topic = topic_of(None, broker, "sink")
     job = Job(broker.bootstrap_servers, broker_topic.name, Write(STREAM, "query", 0))

@@ -70,6 +70,7 @@ def place(secured: Secured, new_topic: str) -> Iterator[Place]:
 
 @pytest.mark.slow
 @pytest.mark.peers
+@pytest.mark.long  # what is carried to tasks: below; how options are shown: tests/unit/spark/test_secret_settings.py
 @pytest.mark.parametrize("driver", ["secrets_driver", "secrets_connect"], ids=["classic", "connect"])
 def test_nothing_that_spark_shows_or_keeps_has_a_secret_in_it(
     servers: str, make_topic: Callable[..., Topic], place: Place, tmp_path: Path, driver: str

@@ -10,6 +10,7 @@ import pytest
 
 from pylog_spark.client import Admin
 from tests.harness.certificates import PASSWORD
+from tests.harness.runs import mostly_long
 from tests.harness.secured import PLAIN_JAAS, USER_PASSWORD, Secured, TokenServer, is_served, jaas
 from tests.harness.waiting import until
 
@@ -56,12 +57,7 @@ def goes_round(spark: Any, given: dict[str, str], topic: str, copy: str, folder:
 # By a password, by a certificate, by a token; what else there is of each differs for the client alone: tests/client/test_secured.py.
 @pytest.mark.parametrize(
     "way",
-    [
-        "scram",
-        "certificate",
-        "function",
-        *(pytest.param(way, marks=pytest.mark.long) for way in ("plain", "server", "short")),
-    ],
+    mostly_long(["scram", "certificate", "function", "plain", "server", "short"], "scram"),
 )
 def test_batches_and_streams_go_round(
     spark: Any, secured: Secured, new_topics: Callable[[], str], tmp_path: Path, way: str
@@ -96,7 +92,7 @@ def test_batches_and_streams_go_round(
         goes_round(spark, options(settings), new_topics(), new_topics(), tmp_path)
 
 
-@pytest.mark.parametrize("way", ["text", "jks", "pkcs12", "name"])
+@pytest.mark.parametrize("way", mostly_long(["text", "jks", "pkcs12", "name"], "text"))
 def test_every_form_of_a_key_and_a_name_that_is_not_looked_at_get_to_the_tasks(
     spark: Any, secured: Secured, new_topics: Callable[[], str], way: str
 ) -> None:

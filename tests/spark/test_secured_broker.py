@@ -9,6 +9,7 @@ import pytest
 
 from pylog_spark.client import Consumer
 from pylog_spark.results.security import AclBinding
+from tests.harness.runs import mostly_long
 from tests.harness.secured_broker import GUESS, PASSWORD, WAYS, Entry, Place, principal_of, secured_broker
 from tests.interop.secured_clients import java_settings, token_url
 
@@ -91,15 +92,15 @@ def goes_round(spark: Any, source: str, given: dict[str, str], topic: str) -> No
     assert read.count() == ROWS
 
 
-# Spark's connector comes in by the ways of streams, in `make test`; the broker does not know whose client it is.
+@pytest.mark.long  # two ways with streams below, every way in tests/interop/test_secured_matrix.py
 @pytest.mark.parametrize("way", [way for way in WAYS if way not in STREAMED])
-@pytest.mark.parametrize("source", [pytest.param("kafka", marks=pytest.mark.long), "pylog"])
+@pytest.mark.parametrize("source", SOURCES)
 def test_batches_go_round(spark: Any, place: Place, source: str, way: str) -> None:
     goes_round(spark, source, options(place.entry(way)), topic_of(way, source))
 
 
-@pytest.mark.parametrize("way", STREAMED)
-@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("way", mostly_long(STREAMED, "SCRAM-SHA-512"))
+@pytest.mark.parametrize("source", mostly_long(SOURCES, "kafka"))
 def test_batches_and_streams_go_round(spark: Any, place: Place, source: str, way: str, tmp_path: Path) -> None:
     given, topic = options(place.entry(way)), topic_of(way, source)
     goes_round(spark, source, given, topic)
@@ -112,6 +113,7 @@ def test_batches_and_streams_go_round(spark: Any, place: Place, source: str, way
     assert spark.read.format(source).options(**given, subscribe=f"{topic}-copy").load().count() == ROWS
 
 
+@pytest.mark.long  # tests/spark/test_sink_protocol.py
 def test_what_a_job_writes_with_these_rights_is_prepared_so_that_no_broker_ends_it(place: Place) -> None:
     entry = place.entry("SCRAM-SHA-512")
     with Consumer(
@@ -130,7 +132,7 @@ def test_a_topic_without_rights_is_refused_to_both(spark: Any, place: Place, sou
         spark.read.format(source).options(**given, subscribe="other").load().count()
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", mostly_long(WAYS, "SCRAM-SHA-512"))
 @pytest.mark.parametrize("source", SOURCES)
 def test_a_wrong_proof_is_refused_to_both(spark: Any, place: Place, source: str, way: str) -> None:
     given = {**options(place.wrong_entry(way)), **AT_ONCE}

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness.runs import mostly_long
 from tests.spark.support import Topic, committed
 
 pytestmark = pytest.mark.cluster
@@ -51,7 +52,7 @@ def test_columns_that_are_no_part_of_a_record_are_left_alone_so_a_read_can_be_wr
     assert (row.topic, row.partition, row.value) == (second.name, 1, b"a")
 
 
-@pytest.mark.parametrize("output_mode", ["append", "complete"])
+@pytest.mark.parametrize("output_mode", mostly_long(["append", "complete"], "append"))
 def test_a_stream_is_appended_batch_by_batch_and_goes_on_after_a_restart(
     make_topic: Topics, checkpoint: str, output_mode: str
 ) -> None:

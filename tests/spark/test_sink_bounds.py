@@ -14,7 +14,8 @@ from tests.harness.brokers import Brokers
 from tests.harness.waiting import until
 from tests.spark.once import Job, read_committed, stored_keys
 
-pytestmark = pytest.mark.cluster
+# compaction of such topics: tests/broker/test_compaction.py
+pytestmark = [pytest.mark.long, pytest.mark.cluster]
 
 BATCHES = 120
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import pylog_spark
-from tests.harness.brokers import PYLOG_FIRST
+from tests.harness.brokers import BOTH
 from tests.harness.waiting import until
 from tests.spark.once import committed_values, digest, open_ends
 from tests.spark.support import Topic, committed, sentence_in
@@ -45,7 +45,7 @@ def text_of(source: Topic, **options: Any) -> Any:
     return source.read_stream(**options).selectExpr("CAST(value AS STRING) AS value")
 
 
-@pytest.mark.parametrize("servers", PYLOG_FIRST, indirect=True)
+@pytest.mark.parametrize("servers", BOTH, indirect=True)
 def test_a_batch_that_runs_again_after_its_commit_is_in_the_log_once(make_topic: Topics, checkpoint: str) -> None:
     source, sink = make_topic(partitions=3), make_topic(partitions=2)
     rows = [f"{number:04}" for number in range(300)]
@@ -63,6 +63,7 @@ def test_a_batch_that_runs_again_after_its_commit_is_in_the_log_once(make_topic:
     assert digest(seen(sink)) == digest([*rows, "new"])
 
 
+@pytest.mark.long  # tests/reading/test_writing.py
 def test_at_least_once_writes_a_batch_that_runs_again_twice(make_topic: Topics, checkpoint: str) -> None:
     source, sink = make_topic(), make_topic()
     source.put(["a", "b"])
@@ -73,6 +74,7 @@ def test_at_least_once_writes_a_batch_that_runs_again_twice(make_topic: Topics, 
     assert sink.offsets() == [4]
 
 
+@pytest.mark.long  # without state above
 def test_a_stateful_batch_that_runs_again_keeps_its_state_and_is_in_the_log_once(
     make_topic: Topics, checkpoint: str
 ) -> None:
@@ -137,6 +139,7 @@ def test_a_batch_that_fails_leaves_nothing_to_see_nothing_open_and_no_decision(m
     assert seen(topic) == ["after"]
 
 
+@pytest.mark.long  # test_errors.py, of a first start
 def test_a_restarted_stream_with_a_wrong_address_fails_within_seconds(make_topic: Topics, checkpoint: str) -> None:
     source, sink = make_topic(), make_topic()
     source.put(["a"])

@@ -13,7 +13,7 @@ from pylog_spark.errors import PylogError
 from pylog_spark.sink import commit
 from pylog_spark.sink.identity import STREAM, Write
 from pylog_spark.sink.ledger import Ledger
-from tests.harness.brokers import PYLOG_FIRST
+from tests.harness.brokers import BOTH
 from tests.harness.kafka import either
 from tests.harness.waiting import until
 from tests.interop.clients import create_topic
@@ -26,7 +26,7 @@ _SOON_MS = "3000"
 _SETTINGS = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "100"}
 
 
-@pytest.fixture(scope="module", params=PYLOG_FIRST)
+@pytest.fixture(scope="module", params=BOTH)
 def cluster(request: pytest.FixtureRequest) -> Iterator[str]:
     """Address of a running broker."""
     with either(request, _SETTINGS, "spark_kafka", transaction_two_phase_commit_enable="false") as servers:
@@ -99,6 +99,7 @@ def test_a_driver_that_comes_back_within_the_time_out_finishes_what_was_decided(
     assert seen(first) == ["a"]
 
 
+@pytest.mark.long  # a commit that fails as a whole: above
 def test_a_driver_that_comes_back_too_late_says_what_is_lost_and_how_to_go_on(
     make_job: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,6 +24,8 @@ from pyspark.sql.streaming import datasource as admission
 from pylog_spark.testing.spark import checkpoint_settings
 from tests.spark.support import committed
 
+pytestmark = pytest.mark.long  # Spark's version is pinned
+
 #: Micro-batches that the stream has, of one row each.
 BATCHES = 3
 

@@ -71,6 +71,7 @@ def test_commented_settings_of_the_example_show_the_default(spark: Any) -> None:
     assert {name: spark.conf.get(name) for name in shown} == shown
 
 
+@pytest.mark.long  # test_errors.py
 def test_a_sentence_is_all_that_an_error_in_a_task_shows_with_the_traceback_hidden(
     make_topic: Topics, spark: Any
 ) -> None:
@@ -84,6 +85,7 @@ def test_a_sentence_is_all_that_an_error_in_a_task_shows_with_the_traceback_hidd
     assert "Traceback" not in str(caught.value)
 
 
+@pytest.mark.long  # tests/reading/test_writing.py
 def test_large_arrow_types_are_written_as_well(make_topic: Topics, spark: Any) -> None:
     topic = make_topic()
     spark.conf.set("spark.sql.execution.arrow.useLargeVarTypes", "true")

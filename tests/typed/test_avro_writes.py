@@ -57,6 +57,7 @@ def value(topic: Topic) -> bytes:
     return bytes(topic.read("value binary, offset long").orderBy("offset").collect()[-1].value)
 
 
+@pytest.mark.long  # as fastavro reads it: below
 @pytest.mark.slow
 @pytest.mark.peers
 def test_values_are_those_of_to_avro(topic: Topic) -> None:

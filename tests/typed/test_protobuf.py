@@ -182,6 +182,7 @@ def test_what_cannot_be_written_is_refused(
         source.writer(columns, False)
 
 
+@pytest.mark.long  # by a batch of the registry: test_protobuf_registry.py
 @pytest.mark.slow
 def test_a_frame_comes_back_as_it_was_written_by_batch_and_stream(
     spark: Any, make_topic: Callable[..., Topic], checkpoint: str
@@ -203,6 +204,7 @@ def test_a_frame_comes_back_as_it_was_written_by_batch_and_stream(
     assert topic.read(columns, **TYPED).count() == 8
 
 
+@pytest.mark.long  # test_as_from_protobuf.py
 @pytest.mark.slow
 def test_a_span_of_time_is_an_interval(spark: Any, make_topic: Callable[..., Topic]) -> None:
     topic = make_topic()

@@ -52,6 +52,7 @@ def test_values_are_those_of_to_json(topic: Topic) -> None:
     assert topic.values() == expected
 
 
+@pytest.mark.long  # values: above
 @pytest.mark.slow
 def test_a_frame_comes_back_as_it_was_written_by_batch_and_stream(topic: Topic, checkpoint: str) -> None:
     columns = "id bigint, name string, tags array<string>, at timestamp, price decimal(10,2), key struct<k:int>"

@@ -25,6 +25,7 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         return {member.name.partition("/")[2]: archive.extractfile(member).read().decode() for member in top}
 
 
+@pytest.mark.long  # tests/packaging/test_release.py
 def test_the_package_carries_the_text_of_its_licence(sdist: dict[str, str]) -> None:
     text = (ROOT / "LICENSE").read_text()
     assert len(text.encode()) == _LICENCE_BYTES

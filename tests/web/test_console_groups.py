@@ -142,6 +142,7 @@ def test_a_group_that_was_behind_before_the_first_look_has_no_seconds(tmp_path: 
     assert points[0][1:] == [3, None]
 
 
+@pytest.mark.long  # of one broker: test_console_api.py
 def test_the_page_of_one_broker_shows_the_partitions_of_all(tmp_path: Path) -> None:
     with (
         LocalCluster(tmp_path, brokers=2, http=True, offsets_topic_replication_factor=1) as cluster,

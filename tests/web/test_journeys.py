@@ -114,6 +114,7 @@ def test_all_of_many_topics_are_reached_by_scrolling_and_each_is_asked_for_once(
     assert [each for each in wanted if "skip" in each] == ["topics?skip=200&limit=200"], wanted
 
 
+@pytest.mark.long  # test_console_api.py
 def test_topics_are_ordered_by_what_all_of_them_are(console: Console) -> None:
     console.open("topics")
     heads, first = console.table("Topics").locator("thead"), console.table("Topics").locator("tbody tr").first
@@ -150,6 +151,7 @@ def test_a_message_is_found_by_its_key(console: Console) -> None:
     expect(page.get_by_text("12 records found")).to_be_visible()
 
 
+@pytest.mark.long  # by its key: above; test_console_api.py
 def test_a_message_is_found_by_its_offset(console: Console) -> None:
     page = console.open("topics/orders")
     page.get_by_label("From").select_option("Offset")
@@ -165,6 +167,7 @@ def test_a_message_is_found_by_its_offset(console: Console) -> None:
     console.picture("message-by-offset")
 
 
+@pytest.mark.long  # by its key: above; test_console_api.py
 def test_a_message_is_found_by_its_time(console: Console) -> None:
     page = console.open("topics/orders")
     page.get_by_label("From").select_option("Time")
@@ -177,6 +180,7 @@ def test_a_message_is_found_by_its_time(console: Console) -> None:
     console.picture("message-by-time")
 
 
+@pytest.mark.long  # test_console_api.py
 def test_all_messages_are_reached_from_the_oldest_on(console: Console) -> None:
     page = console.open("topics/orders/messages?from=earliest")
     expect(console.table("Messages").locator("tbody tr")).to_have_count(50)
@@ -185,6 +189,7 @@ def test_all_messages_are_reached_from_the_oldest_on(console: Console) -> None:
     assert console.column("Messages", "Key") == [f"order-{number}" for number in range(ORDERS)]
 
 
+@pytest.mark.long  # test_console_api.py
 def test_older_messages_are_reached_from_the_newest_and_from_an_offset(console: Console) -> None:
     page = console.open("topics/orders")
     expect(console.table("Messages").locator("tbody tr")).to_have_count(50)
@@ -200,6 +205,7 @@ def test_older_messages_are_reached_from_the_newest_and_from_an_offset(console: 
     console.picture("messages-older")
 
 
+@pytest.mark.long  # test_console_views.py
 def test_a_value_is_shown_as_json_avro_text_and_bytes(console: Console) -> None:
     page = console.open("topics/orders/messages?key=order-42")
     row(console, "Messages", "order-42").click()
@@ -324,6 +330,7 @@ def test_a_group_shows_its_lag_in_records_and_seconds_over_time(console: Console
     console.picture("group")
 
 
+@pytest.mark.long  # test_console_api.py
 def test_an_open_and_a_stalled_transaction_are_shown(console: Console, broker: LocalBroker) -> None:
     producer = open_transaction(broker, "open-sink", 600_000)
     page = console.open("transactions")
@@ -375,6 +382,7 @@ def assert_harmless(console: Console) -> None:
     expect(console.page.locator("body script, img[src=x]")).to_have_count(0)
 
 
+@pytest.mark.long
 def test_dark_colours_are_the_systems_or_those_that_are_chosen(opened: OPEN) -> None:
     dark = opened(color_scheme="dark")
     page = dark.open("topics/orders/messages?key=order-42")
@@ -396,6 +404,7 @@ def brightness(console: Console) -> int:
     return max(map(int, re.findall(r"\d+", colour)[:3]))
 
 
+@pytest.mark.long
 def test_no_view_is_wider_than_a_phone(opened: OPEN) -> None:
     phone = opened(viewport=PHONE, has_touch=True, is_mobile=True)
     for place, table in VIEWS.items():
@@ -410,6 +419,7 @@ def test_no_view_is_wider_than_a_phone(opened: OPEN) -> None:
     phone.picture("phone-record")
 
 
+@pytest.mark.long  # the keyboard: below
 def test_no_view_has_a_fault_that_axe_finds(console: Console) -> None:
     script = axe()
     for place, table in VIEWS.items():
@@ -463,6 +473,7 @@ def test_everything_is_reached_with_the_keyboard_alone(console: Console) -> None
     expect(console.table("Transactions")).to_be_visible()
 
 
+@pytest.mark.long
 def test_a_page_whose_broker_stops_says_so_and_goes_on_when_it_is_back(chromium: Browser, tmp_path: Path) -> None:
     # One of its own: what others have seen of theirs ends with a stop.
     with LocalBroker(tmp_path / "data", http=True) as broker:

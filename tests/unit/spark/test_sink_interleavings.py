@@ -21,6 +21,7 @@ from pylog_spark.sink.abandoned import end_abandoned
 from pylog_spark.sink.identity import BATCH, ONCE, STREAM, Write, parse_task_id
 from pylog_spark.sink.task import WritePlan, Written
 from tests.harness import runs
+from tests.harness.runs import mostly_long
 from tests.unit.spark.sink_world import ABORTED, Actor, Dead, Native, World, me
 
 COUNT = runs.rounds("PYLOG_INTERLEAVINGS", 12, 300)
@@ -206,7 +207,7 @@ def left_open(world: World) -> list[str]:
     return sorted(well & set(world.open()))
 
 
-@pytest.mark.parametrize("two_phase", [True, False], ids=["prepared", "ordinary"])
+@pytest.mark.parametrize("two_phase", mostly_long([True, False], True), ids=["prepared", "ordinary"])
 def test_every_version_of_a_query_is_there_once_however_its_drivers_and_tasks_overtake_each_other(
     make_world: Callable[..., World], two_phase: bool
 ) -> None:
@@ -238,7 +239,7 @@ def commit_one_more(world: World) -> None:
     assert driver.error is None
 
 
-@pytest.mark.parametrize("two_phase", [True, False], ids=["prepared", "ordinary"])
+@pytest.mark.parametrize("two_phase", mostly_long([True, False], True), ids=["prepared", "ordinary"])
 def test_every_version_is_there_once_though_others_take_its_drivers_for_gone_at_any_moment(
     make_world: Callable[..., World], two_phase: bool
 ) -> None:
@@ -262,6 +263,7 @@ def test_every_version_is_there_once_though_others_take_its_drivers_for_gone_at_
     assert lost > COUNT / 4, "hardly any driver was slow"
 
 
+@pytest.mark.long  # all at once: above
 def test_no_row_is_lost_or_repeated_though_abandoned_transactions_are_revoked_one_by_one(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
