@@ -25,6 +25,11 @@ RUST_SOURCES := $(shell find broker_native -path '*/src/*.rs' -not -path '*/targ
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-18s %s\n", $$1, $$2}'
 
+# The goals of one command line are made one after the other, first what is missing, then the rest; what can be made at once says so.
+ifeq ($(MAKELEVEL),0)
+.NOTPARALLEL:
+endif
+
 preflight:
 	@PYTHON=$(PYTHON) .ci/preflight build
 
