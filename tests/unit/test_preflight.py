@@ -1,5 +1,6 @@
 """.ci/preflight brings the packages that are missing, or names the line that does, and make asks it before it builds anything."""
 
+import json
 import os
 import re
 import shutil
@@ -201,3 +202,21 @@ def test_make_develop_builds_nothing_when_something_is_missing(tmp_path: Path) -
     assert done.returncode != 0
     assert "python3 is older than Python 3.10" in done.stderr
     assert not (project / ".venv").exists()
+
+
+def test_the_rust_that_is_asked_for_is_the_oldest_that_the_locked_crates_allow() -> None:
+    host = re.findall(r"^host: (.+)$", subprocess.check_output(["rustc", "-vV"], text=True), re.MULTILINE)[0]
+    # Of this platform, since crates of others need not be here; those that are not here yet are fetched, as a build would.
+    command = ["cargo", "metadata", "--format-version", "1", "--locked", "--filter-platform", host]
+    printed = subprocess.check_output([*command, "--manifest-path", str(MANIFEST)], text=True)
+    needed = {f"{each['name']} {each['version']}": each["rust_version"] for each in json.loads(printed)["packages"]}
+    parts = {name: tuple(map(int, version.split(".")[:2])) for name, version in needed.items() if version}
+    newest = max((name for name in parts if not name.startswith("pylog-")), key=parts.__getitem__)
+    assert asked_rust() == ".".join(map(str, parts[newest])), newest
+
+
+def test_every_page_names_the_rust_that_is_asked_for() -> None:
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").rglob("*.md")]
+    named = {str(page.relative_to(ROOT)): re.findall(r"\bRust (\d+\.\d+)", page.read_text()) for page in pages}
+    assert [name for name, versions in named.items() if set(versions) - {asked_rust()}] == []
+    assert named["CONTRIBUTING.md"]
