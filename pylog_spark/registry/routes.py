@@ -61,9 +61,9 @@ class Call:
         text = self.query.get(name, "")
         if not text or text == "-1":
             return default
-        if not text.isascii() or not text.isdigit() or int(text) > NUMBER_MAX:
+        if (number := _whole(text)) is None:
             raise malformed(f"The parameter {name} is a number.")
-        return int(text)
+        return number
 
 
 #: Asks the state; decides a change of it.
@@ -298,9 +298,16 @@ def _subject(call: Call) -> str | None:
 
 def _id(call: Call) -> int:
     text = call.path[0]
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:11]) <= NUMBER_MAX:
+    if not (number := _whole(text)):
         raise Refusal(404, 404, f"'{text[:40]}' is no id.")
-    return int(text[:11])
+    return number
+
+
+def _whole(text: str) -> int | None:
+    """The number that a text is, up to `NUMBER_MAX`. None: it is none, or has more digits, be they zeros."""
+    if len(text) > len(str(NUMBER_MAX)) or not text.isascii() or not text.isdigit() or int(text) > NUMBER_MAX:
+        return None
+    return int(text)
 
 
 def _found_schema(state: RegistryState, call: Call) -> Schema:

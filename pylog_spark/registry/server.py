@@ -95,12 +95,12 @@ class _Http(HttpServer):
 class _Handler(Handler):
     def answered(self) -> Content:
         """The answer of the interface."""
-        body, http = self.body(), cast(_Http, self.server)
+        http = cast(_Http, self.server)
         parts = urlsplit(self.path)
         route, named = route_of(self.command, parts.path.rstrip("/"))
         if http.access is not None:
             http.access.check(self.headers.get("Authorization"), "WRITE" if route.changes else "READ")
-        call = Call(tuple(map(_decoded, named)), _query(parts.query), document(body))
+        call = Call(tuple(map(_decoded, named)), _query(parts.query), document(self.body()))
         act = http.topic.write if route.changes else http.topic.read
         answer = act(lambda state: route.act(state, call))
         return Content(_MEDIA, str(answer).encode()) if isinstance(answer, Raw) else _json(answer)

@@ -37,7 +37,7 @@ class Answering(Handler):
 
     def answered(self) -> Content:
         """The page."""
-        body, http = self.body(), cast(_Served, self.server)
+        http = cast(_Served, self.server)
         path = urlsplit(self.path).path
         if path in _PLAIN_PAGES and self.command != "GET":
             raise Refusal(405, 405, "Nothing is changed here: GET a page.")
@@ -54,7 +54,7 @@ class Answering(Handler):
             raise Refusal(404, 404, "There is no such page: /metrics, /healthz and /readyz are here.")
         from pylog_spark.web.console.service import Request
 
-        return http.page.console().answered(Request(self.command, self.path, self.headers, body))
+        return http.page.console().answered(Request(self.command, self.path, self.headers, self.body))
 
     def refused(self, refusal: Refusal) -> Content:
         """A line of text; of the page as its API has it."""

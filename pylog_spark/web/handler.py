@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any, cast
 
 from pylog_spark.web import server
+from pylog_spark.web.framing import HEAD_BYTES_MAX, Body, headers_of, request_line
 from pylog_spark.web.refusal import Refusal
 from pylog_spark.web.server import Content, HttpServer
 
@@ -21,14 +22,17 @@ _PIECE_BYTES = 64 * 1024
 
 
 class Handler(BaseHTTPRequestHandler, ABC):
-    """One connection. A subclass gives `answered` and `refused`."""
+    """One connection. A subclass gives `answered` and `refused`; it looks at the login before it asks for the `body`, and a body that it did not
+    ask for ends the connection."""
 
     protocol_version = "HTTP/1.1"
     timeout = server.IDLE_S
     # An answer is written in two pieces, headers and body; the second would wait for the client to acknowledge the first, for 40 ms.
     disable_nagle_algorithm = True
     server_version, sys_version = "pylog", ""
-    _is_cut = False
+    _is_cut = _is_awaited = False
+    _body: Body
+    raw_requestline: bytes
 
     @property
     def _http(self) -> HttpServer:
@@ -57,6 +61,25 @@ class Handler(BaseHTTPRequestHandler, ABC):
         self._http.deadline(self._socket, server.IDLE_S + server.REQUEST_S)
         super().handle_one_request()
 
+    def parse_request(self) -> bool:
+        """Read the request's head by `web.framing`; the standard library's reader takes what others read in another way."""
+        self.command, self.path, self.requestline, self.request_version = "", "", "", self.protocol_version
+        self.close_connection = True
+        try:
+            self.command, self.path, is_old = request_line(self.raw_requestline)
+            self.requestline = f"{self.command} {self.path}"
+            self.headers = headers_of(self.rfile, HEAD_BYTES_MAX - len(self.raw_requestline))
+            self._body = Body(self.rfile, self.headers, is_old)
+        except Refusal as refusal:
+            self.send_error(refusal.status, refusal.sentence)
+            return False
+        # A path that begins with two slashes would be a host where it is given back.
+        self.path = "/" + self.path.lstrip("/") if self.path.startswith("//") else self.path
+        connection = {word.strip().lower() for word in self.headers.get("Connection", "").split(",")}
+        self.close_connection = "close" in connection or (is_old and "keep-alive" not in connection)
+        self._is_awaited = not is_old and self.headers.get("Expect", "").lower() == "100-continue"
+        return True
+
     def do_GET(self) -> None:
         self._serve()
 
@@ -69,7 +92,7 @@ class Handler(BaseHTTPRequestHandler, ABC):
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """What is no request of HTTP is refused in the same form, too, and the connection ends."""
         self._leaves_unread()
-        # Of what is no request the version is that of clients that read no headers.
+        # Before a request line is read, the standard library assumes a client of HTTP/0.9, and sends no headers.
         self.request_version = self.protocol_version
         sentence = message or explain or HTTPStatus(code).phrase
         with contextlib.suppress(OSError):
@@ -86,29 +109,22 @@ class Handler(BaseHTTPRequestHandler, ABC):
         except Exception:
             self._http.log.exception("A request failed: %s %s", self.command, self.path[:200])
             status, content = 500, self.refused(Refusal(500, 50001, _FAILED))
+            self._leaves_unread()
+        if not self._body.is_read:
+            # It would be taken for the next request.
+            self._leaves_unread()
         try:
             self._send(status, content)
         finally:
             content.release()
 
     def body(self) -> bytes:
-        """All bytes behind the request's headers. Raises `Refusal`."""
-        length = self.headers.get("Content-Length", "0")
-        if self.headers.get("Transfer-Encoding") or not length.isascii() or not length.isdigit():
-            self._leaves_unread()
-            raise Refusal(411, 411, "A request says the length of its body (Content-Length).")
-        # What is not read would be taken for the next request.
-        if int(length[:20]) > server.BODY_BYTES_MAX:
-            self._leaves_unread()
-            raise Refusal(413, 413, f"The body of a request has at most {server.BODY_BYTES_MAX} bytes.")
-        read = bytearray()
-        while len(read) < int(length):
-            piece = self.rfile.read(min(_PIECE_BYTES, int(length) - len(read)))
-            if not piece:
-                self.close_connection = True
-                raise ConnectionError("the body ended early")
-            read += piece
-        return bytes(read)
+        """All bytes behind the request's headers; a subclass asks for them after the login. Raises `Refusal`."""
+        if not self._body.is_read and self._is_awaited:
+            self._is_awaited = False
+            self.send_response_only(HTTPStatus.CONTINUE)
+            self.end_headers()
+        return self._body.read()
 
     def _send(self, status: int, content: Content) -> None:
         self.send_response(status)

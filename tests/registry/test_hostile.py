@@ -126,10 +126,13 @@ def test_requests_that_are_none_are_refused_in_the_interfaces_form(
         request("PUT", "/config", b"\xff\xfe"): 400,
         request("PUT", "/config", b"{" + b'"a":{' * 50_000): 400,
         request("PUT", "/config", b"[" * 200_000): 400,
-        b"PUT /config HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n": 411,
-        b"PUT /config HTTP/1.1\r\nContent-Length: -1\r\n\r\n": 411,
+        request("GET", "/subjects?limit=" + "0" * 4_400 + "1"): 422,
+        request("GET", "/schemas/ids/" + "0" * 20 + "1"): 404,
+        b"PUT /config HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n": 400,
+        b"PUT /config HTTP/1.1\r\nContent-Length: -1\r\n\r\n": 400,
         f"PUT /config HTTP/1.1\r\nContent-Length: {BODY_BYTES_MAX + 1}\r\n\r\n".encode(): 413,
         b"PUT /config HTTP/1.1\r\nContent-Length: 99999999999999999999999999\r\n\r\n": 413,
+        b"PUT /config HTTP/1.1\r\nContent-Length: 000000000000000000003000000000\r\n\r\n": 413,
     }
     for data, expected in cases.items():
         status, answer = asked(broker, data)

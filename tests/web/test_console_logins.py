@@ -1,7 +1,10 @@
 """A broker's page where users log in: each sees and changes what the brokers let that user see and change."""
 
+import base64
+import socket
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -68,6 +71,20 @@ def test_without_a_login_and_with_a_wrong_one_the_page_asks_for_one(broker: Loca
     for login in ("Bearer x", "Basic !", "Basic Zw=="):
         assert Page(broker.http_url).raw("GET", "/api/cluster", {"Authorization": login}).status == 401
     assert Page(broker.http_url).raw("GET", "/static/nowhere.js").status == 404
+
+
+@pytest.mark.parametrize("server", ["page", "registry"])
+@pytest.mark.parametrize("login", ["", "guest:wrong"])
+def test_who_has_no_login_is_refused_before_the_body_is_sent(broker: LocalBroker, server: str, login: str) -> None:
+    """Else a megabyte of each connection would be in memory for anybody; here the body never comes."""
+    url = broker.http_url if server == "page" else broker.schema_registry_url
+    path = "/api/topics" if server == "page" else "/subjects/s/versions"
+    headers = {**CHANGE, "Authorization": "Basic " + base64.b64encode(login.encode()).decode()} if login else CHANGE
+    lines = (f"POST {path} HTTP/1.1", "Content-Length: 1000000", *(f"{name}: {headers[name]}" for name in headers))
+    place = urlsplit(url)
+    with socket.create_connection((place.hostname or "", place.port or 0), timeout=30) as wire:
+        wire.sendall("\r\n".join(lines).encode() + b"\r\n\r\n{")
+        assert wire.recv(65536).startswith(b"HTTP/1.1 401 ")
 
 
 def test_a_user_sees_only_what_acls_show(guest: Page, chief: Page) -> None:

@@ -73,7 +73,7 @@ def test_the_body_of_an_answer_does_not_wait_until_its_headers_are_acknowledged(
     ("begin", "status"),
     [
         (f"POST / HTTP/1.1\r\nContent-Length: {8 * BODY_BYTES_MAX}\r\n\r\n".encode(), 413),
-        (b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", 411),
+        (b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nffffff\r\n", 413),
         (b"GET /", 414),
     ],
 )

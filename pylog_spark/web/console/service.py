@@ -40,12 +40,12 @@ _PLAIN = "text/plain; charset=utf-8"
 
 
 class Request(NamedTuple):
-    """A request as it came: method, path with its parameters, headers, body."""
+    """A request as it came: method, path with its parameters, headers, and what reads its body."""
 
     method: str
     path: str
     headers: Message
-    body: bytes
+    body: Callable[[], bytes]
 
 
 class Console:
@@ -95,7 +95,7 @@ class Console:
         authorization = request.headers.get("Authorization")
         if route.is_of_broker and self._access is not None:
             self._access.check(authorization, "DESCRIBE")
-        body = {} if request.method == "GET" else document(request.body)
+        body = {} if request.method == "GET" else self._body(request, authorization)
         release = self._taken(route.is_scan)
         try:
             with self._sessions.of(authorization) as session:
@@ -121,6 +121,12 @@ class Console:
     def close(self) -> None:
         """End all sessions."""
         self._sessions.close()
+
+    def _body(self, request: Request, authorization: str | None) -> dict[str, Any]:
+        # Who has no login sends no megabytes, and who sends them slowly holds no place.
+        with self._sessions.of(authorization):
+            pass
+        return document(request.body())
 
     def _page(self, request: Request, path: str) -> Content:
         if request.method != "GET":
