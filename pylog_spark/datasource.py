@@ -14,7 +14,7 @@ from pyspark.sql.datasource import DataSource
 
 from pylog_spark import schema as columns
 from pylog_spark.errors import PylogError
-from pylog_spark.options import BATCH, STREAM, check_names, read_options, write_options
+from pylog_spark.options import BATCH, STREAM, check_allowed, check_names, read_options, write_options
 from pylog_spark.spark.raising import sentence_first
 from pylog_spark.spark.worker import freeze_imports
 from pylog_spark.typed.columns import typed_columns, typed_ddl
@@ -65,6 +65,7 @@ class PylogDataSource(DataSource):
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
         check_names(options)
+        check_allowed(options)
 
     @classmethod
     def name(cls) -> str:

@@ -30,6 +30,7 @@ CONDITIONS: dict[str, str] = {
     "PYLOG_UNKNOWN_OPTION": "an option that pylog does not know",
     "PYLOG_INVALID_OPTION": "an option whose value cannot be used, or that contradicts another",
     "PYLOG_UNSUPPORTED_OPTION": "an option that is known but refused, with the reason",
+    "PYLOG_NOT_ALLOWED": "an option that names a function, file or variable that the environment of Spark's driver does not list",
     "PYLOG_INVALID_SCHEMA": "a column with a wrong name or type",
     "PYLOG_UNKNOWN_TOPIC": "a topic or partition that the brokers do not have",
     "PYLOG_UNREACHABLE": "no broker answered, or nothing gave a token for the login",

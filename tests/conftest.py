@@ -22,6 +22,13 @@ __all__ = ["kafka", "secured", "spark_kafka", "worker_zookeeper"]
 
 # Before the first session: Python workers have what the environment of Spark's Java process had at its start.
 os.environ["PYLOG_TEST_RACK"] = "b"
+# Those that tests name in the options of queries.
+os.environ["PYLOG_ALLOWED_TOKEN_FUNCTIONS"] = ",".join(
+    (
+        "tests.harness.secured:give_token",
+        *(f"tests.spark.secrets_logins:{name}" for name in ("good_token", "refused_in_tasks", "failing_in_tasks")),
+    )
+)
 os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
 
 # The processes that tests start, some thousands, are to compile what they import once, and not each of them anew.

@@ -8,6 +8,7 @@ that says what to do. pyspark is not imported here.
 |---|---|
 | `table` | the options |
 | `names` | which names are known, refused, ignored; the options' values; settings of the native client |
+| `allowed` | what the options of a query may make Spark run and open |
 | `secrets` | which settings are secret, and never shown |
 | `java` | settings of the Java clients that are ignored or refused |
 | `read`, `write` | the options of a query as one value |
@@ -15,6 +16,7 @@ that says what to do. pyspark is not imported here.
 """
 
 from pylog_spark.offsets.texts import AT_LEAST_ONCE, EXACTLY_ONCE
+from pylog_spark.options.allowed import check_allowed
 from pylog_spark.options.names import check_names
 from pylog_spark.options.page import options_table, page
 from pylog_spark.options.read import ReadOptions, Subscription, read_options
@@ -34,6 +36,7 @@ __all__ = [
     "ReadOptions",
     "Subscription",
     "WriteOptions",
+    "check_allowed",
     "check_names",
     "options_table",
     "page",

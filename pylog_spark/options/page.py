@@ -59,6 +59,7 @@ Option names are case-insensitive. Those that Spark's Kafka connector has too me
 A `kafka.<name>` is a setting of the client under Kafka's own name:
 
 {client}
+A query names a function, a file with a token or a variable only where [the environment of Spark's driver lists it](security-clients.md#what-a-query-may-name).
 The other settings of Kafka's Java clients are either accepted without effect, so that a query written for Spark's connector
 runs unchanged, or refused with the reason. A name that neither client knows is refused, with the nearest known name.
 

@@ -355,7 +355,7 @@ OPTIONS: tuple[Option, ...] = (
         "name or env:NAME",
         texts.nonempty,
         READ,
-        "The rack that the reading tasks are in, as in the brokers' `broker.rack`. Brokers whose `replica.selector.class` is set then let each task read from a replica in its own rack. `env:NAME` takes the rack from the environment variable NAME of each executor (`spark.executorEnv.NAME`, or set by the cluster manager); where it is not set, the leader is read. The same as `kafka.client.rack`. The driver always asks leaders.",
+        "The rack that the reading tasks are in, as in the brokers' `broker.rack`. Brokers whose `replica.selector.class` is set then let each task read from a replica in its own rack. `env:NAME` takes the rack from the environment variable NAME of each executor (`spark.executorEnv.NAME`, or set by the cluster manager); where it is not set, the leader is read. A NAME without the word RACK or ZONE, as in NODE_RACK, must be listed in PYLOG_ALLOWED_VARIABLES ([why](security-clients.md#what-a-query-may-name)). The same as `kafka.client.rack`. The driver always asks leaders.",
     ),
     Option(
         "maxOffsetsPerTrigger",

@@ -49,6 +49,27 @@ def test_options_of_a_table_are_refused_when_it_is_made(make_topic: Topics, spar
     assert "CREATE TEMPORARY VIEW" in sentence
 
 
+def test_the_options_of_a_statement_run_no_function_and_send_no_file_or_variable(spark: Any, tmp_path: Path) -> None:
+    """Whoever may write SQL is not whoever started Spark."""
+    ran = tmp_path / "ran"
+    login = "`kafka.security.protocol` 'SASL_PLAINTEXT', `kafka.sasl.mechanism` 'OAUTHBEARER'"
+    for number, bad in enumerate(
+        (
+            f"`kafka.sasl.oauthbearer.token.provider` 'os:system', `kafka.sasl.oauthbearer.token.provider.config` 'touch {ran}'",
+            "`kafka.sasl.oauthbearer.token.endpoint.url` 'file:/etc/hostname'",
+            "clientRack 'env:HOME'",
+        )
+    ):
+        given = f"`kafka.bootstrap.servers` 'localhost:1', subscribe 'a', {login}, {bad}"
+        condition, sentence = error_of(
+            lambda number=number, given=given: spark.sql(
+                f"CREATE TEMPORARY VIEW v{number} USING pylog OPTIONS ({given})"
+            )
+        )
+        assert (condition, "PYLOG_ALLOWED_" in sentence) == ("PYLOG_NOT_ALLOWED", True)
+    assert not ran.exists()
+
+
 def test_a_view_is_read_with_its_own_options(make_topic: Topics, spark: Any) -> None:
     topic = make_topic()
     topic.put(["a", "b"])
