@@ -48,11 +48,11 @@ pub fn handle(call: Call, mut request: MetadataRequest) -> Outcome {
     // A topic that this broker does not know may be there all the same while it has no lease.
     let creates =
         request.allow_auto_topic_creation && call.shared.settings.auto_create_topics_enable && !forwards;
-    let refused = remove_denied(&call, &mut request, &image, creates);
+    let mut refused = remove_denied(&call, &mut request, &image);
     if forwards {
         return Outcome::later(async move { forwarded(&call, request, refused).await });
     }
-    let missing = missing(&call, &request, &image);
+    let missing = if creates { missing(&call, &mut request, &image, &mut refused) } else { Vec::new() };
     if missing.is_empty() {
         return Outcome::Now(reply(&call, &request, &image, refused));
     }
@@ -126,25 +126,32 @@ fn visible(
     answer
 }
 
-/// Takes out the topics that the client may not know of, and those that would be created and that it may not create; answers them.
+/// Takes out the topics that the client may not know of; answers them.
 fn remove_denied(
     call: &Call,
     request: &mut MetadataRequest,
     image: &MetadataImage,
-    creates: bool,
 ) -> Vec<MetadataResponseTopic> {
     let Some(topics) = &mut request.topics else { return Vec::new() };
-    let topics = call.set_aside_where(topics, |asked| {
-        let known = match &asked.name {
-            Some(name) if asked.topic_id.is_nil() => {
-                let is_missing = image.named(name).is_none();
-                return !call.may(&METADATA_TOPIC, name)
-                    || (creates && is_missing && !may_create(call, name));
-            }
-            _ => image.with_id(&asked.topic_id),
-        };
-        known.is_some_and(|topic| !call.may(&METADATA_TOPIC, &topic.name))
+    let denied = call.set_aside_where(topics, |asked| match name_of(asked) {
+        Some(name) => !call.may(&METADATA_TOPIC, name),
+        None => image.with_id(&asked.topic_id).is_some_and(|topic| !call.may(&METADATA_TOPIC, &topic.name)),
     });
+    refusals(&denied)
+}
+
+/// What is asked for by its name: an id goes first, and what a client says besides it is not believed.
+fn name_of(asked: &MetadataRequestTopic) -> Option<&str> {
+    asked.name.as_deref().filter(|_| asked.topic_id.is_nil())
+}
+
+/// The name of what is asked for by its name and is not there.
+fn missing_name<'a>(asked: &'a MetadataRequestTopic, image: &MetadataImage) -> Option<&'a str> {
+    name_of(asked).filter(|name| image.named(name).is_none())
+}
+
+/// The answer for topics that the client may not know of or not create, each once.
+fn refusals(topics: &[MetadataRequestTopic]) -> Vec<MetadataResponseTopic> {
     let mut seen = HashSet::new();
     let once = topics.iter().filter(|topic| seen.insert((&topic.name, topic.topic_id)));
     let refusal = |asked: &MetadataRequestTopic| MetadataResponseTopic {
@@ -175,15 +182,24 @@ fn cluster_operations(call: &Call, request: &MetadataRequest) -> i32 {
     }
 }
 
-/// Topics to be made before the answer.
-fn missing(call: &Call, request: &MetadataRequest, image: &MetadataImage) -> Vec<String> {
-    if !(request.allow_auto_topic_creation && call.shared.settings.auto_create_topics_enable) {
-        return Vec::new();
-    }
-    let names = request.topics.iter().flatten().filter_map(|topic| topic.name.as_ref());
-    let missing = names.filter(|name| is_legal(name) && image.named(name).is_none());
+/// Topics to be made before the answer. Those that the client may not create are taken out of the request, and join the `refused`.
+fn missing(
+    call: &Call,
+    request: &mut MetadataRequest,
+    image: &MetadataImage,
+    refused: &mut Vec<MetadataResponseTopic>,
+) -> Vec<String> {
+    let Some(topics) = &mut request.topics else { return Vec::new() };
+    let denied = call.set_aside_where(topics, |asked| {
+        missing_name(asked, image).is_some_and(|name| !may_create(call, name))
+    });
+    refused.extend(refusals(&denied));
     let mut seen = HashSet::new();
-    missing.filter(|name| seen.insert(*name)).take(CREATED_MAX).cloned().collect()
+    let created = topics
+        .iter()
+        .filter_map(|asked| missing_name(asked, image))
+        .filter(|name| is_legal(name) && seen.insert(*name));
+    created.take(CREATED_MAX).map(str::to_owned).collect()
 }
 
 fn reply(

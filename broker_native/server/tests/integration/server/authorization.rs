@@ -287,6 +287,29 @@ fn metadata_by_id_says_no_name_and_creates_nothing_for_who_may_not() {
 }
 
 #[test]
+fn metadata_by_a_name_beside_an_id_creates_nothing_and_tells_nothing_of_the_name() {
+    let broker = guarded();
+    broker.server.apply_topics(vec![topic("secret", 1)]).unwrap();
+    let mut client = broker.client();
+    for version in 10..=13 {
+        for name in ["new", "secret"] {
+            let asked = MetadataRequestTopic { topic_id: Uuid::from_u128(7), name: Some(name.into()) };
+            let request = MetadataRequest { topics: Some(vec![asked]), ..Default::default() };
+            let answer = client.call(&request, version);
+            let by_id = if version < 12 { ErrorCode::InvalidRequest } else { ErrorCode::UnknownTopicId };
+            assert_eq!(answer.topics[0].error_code, by_id.code(), "{name} in version {version}");
+            assert!(answer.topics[0].partitions.is_empty());
+        }
+    }
+    assert!(broker.server.shared().topics.now().named("new").is_none());
+    let everybody = Broker::with(Settings::default());
+    let asked = MetadataRequestTopic { topic_id: Uuid::from_u128(7), name: Some("new".into()) };
+    let request = MetadataRequest { topics: Some(vec![asked]), ..Default::default() };
+    assert_eq!(everybody.client().call(&request, 12).topics.len(), 1);
+    assert!(everybody.server.shared().topics.now().named("new").is_none(), "without an authorizer, too");
+}
+
+#[test]
 fn what_may_be_done_is_told_as_far_as_it_may() {
     let broker = guarded();
     broker.server.apply_topics(vec![topic("t", 1)]).unwrap();
