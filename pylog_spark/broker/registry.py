@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from pylog_spark.broker import config, group_config
-from pylog_spark.broker.archived import check_archived
 from pylog_spark.broker.config import BrokerConfig
 from pylog_spark.broker.security import NativeSecurity, SecurityRegistry
 from pylog_spark.broker.setting import ConfigError, Value, show
+from pylog_spark.broker.topic_configs import check_together
 from pylog_spark.cluster import documents
 from pylog_spark.cluster.changes import ConfigRules
 from pylog_spark.cluster.election import Liveness, PartitionRules
@@ -218,7 +218,7 @@ class TopicRegistry:
             replication_factor=self.broker.number("default.replication.factor"),
             delete_enabled=bool(self.broker["delete.topic.enable"]),
             check_config=check_topic_config,
-            check_configs=lambda configs: check_archived(self.broker, configs),
+            check_configs=lambda configs: check_together(self.broker, configs),
             brokers=self.brokers,
             absent=frozenset(broker.id for broker in self.brokers) - self.liveness.active,
         )

@@ -22,7 +22,6 @@ from pylog_spark.broker import (
     unregister,
 )
 from pylog_spark.broker.answers import Handler, error_of
-from pylog_spark.broker.archived import check_archived
 from pylog_spark.broker.config import BROKER
 from pylog_spark.broker.logger_requests import RESOURCE_BROKER_LOGGER
 from pylog_spark.broker.registry import (
@@ -34,6 +33,7 @@ from pylog_spark.broker.registry import (
     topic_config_rules,
 )
 from pylog_spark.broker.setting import ConfigError, show
+from pylog_spark.broker.topic_configs import check_together
 from pylog_spark.cluster import changes, topics
 from pylog_spark.cluster.changes import Change, ConfigRules
 from pylog_spark.cluster.election import reconfigured
@@ -435,7 +435,7 @@ def _alter(
         if isinstance(configs, Refusal):
             return configs
         try:
-            check_archived(registry.broker, configs)
+            check_together(registry.broker, configs)
         except ConfigError as error:
             return Refusal(ErrorCode.INVALID_CONFIG, str(error))
         refused = topics.mirror_change(topic, configs)

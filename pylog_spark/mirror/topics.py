@@ -13,9 +13,18 @@ ENDED = "ended"
 
 _MIN_ISR = "min.insync.replicas"
 _GIVEN = "DYNAMIC_TOPIC_CONFIG"
+#: Settings that name something else of their own cluster: in another one, or in an archive from somebody else, they would name what whoever
+#: copies them has a right to, and whoever wrote them has not.
+_NAMING = ("retention.until.checkpointed", "schema.validation.dead.letter.topic")
 #: Settings that are about the one cluster.
 _OF_ONE_CLUSTER = frozenset(
-    {MIRROR_SOURCE, "leader.replication.throttled.replicas", "follower.replication.throttled.replicas"}
+    {
+        MIRROR_SOURCE,
+        "leader.replication.throttled.replicas",
+        "follower.replication.throttled.replicas",
+        *_NAMING,
+        "schema.validation.dead.letter.owner",
+    }
 )
 #: Topics of the brokers and of Spark's exactly-once writes, which mean something in their own cluster only.
 _INTERNAL_PREFIX = "__"
@@ -110,11 +119,16 @@ def copy_of(topic: Topic, more: Mapping[str, str], brokers: int, replication_fac
     if in_sync.isdigit() and int(in_sync) > factor:
         configs[_MIN_ISR] = str(factor)
         notes.append(f"topic {topic.name}: {_MIN_ISR}={in_sync} is {factor} in the target, which has no more replicas")
+    notes.extend(
+        f"topic {topic.name}: {setting}={topic.configs[setting]} in the source names what is of its own cluster, so it is not set in the target"
+        for setting in _NAMING
+        if topic.configs.get(setting) and setting not in more
+    )
     return Copy(configs, factor, tuple(notes))
 
 
 def changes(wanted: Mapping[str, str], present: Mapping[str, str]) -> dict[str, str | None]:
     """Say which settings of a copy are to change, and to what; None: to the default."""
     mine = {name: value for name, value in present.items() if name not in _OF_ONE_CLUSTER}
-    changed: dict[str, str | None] = {name: value for name, value in wanted.items() if mine.get(name) != value}
+    changed: dict[str, str | None] = {name: value for name, value in wanted.items() if present.get(name) != value}
     return changed | dict.fromkeys(name for name in mine if name not in wanted)

@@ -7,10 +7,11 @@ import pytest
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 
-from pylog_spark.client import Admin
+from pylog_spark.client import Admin, Consumer, Producer
+from pylog_spark.client.errors import LogError
 from pylog_spark.errors import PylogError
 from pylog_spark.registry.client import RegistryClient
-from pylog_spark.results.security import AclBinding
+from pylog_spark.results.security import AclBinding, AclBindingFilter
 from pylog_spark.testing import LocalBroker
 from pylog_spark.testing.local_broker import LocalBrokerError
 from tests.harness.security import AUTHORIZER
@@ -45,6 +46,54 @@ def test_users_of_the_broker_log_in_and_have_the_rights_that_its_acls_give_them(
         with pytest.raises(SchemaRegistryError) as refused:
             SchemaRegistryClient({"url": broker.schema_registry_url}).get_subjects()
         assert refused.value.http_status_code == 401
+
+
+def test_dead_letters_reach_no_topic_that_whoever_names_it_may_not_write_to(tmp_path: Path) -> None:
+    """The broker writes them as itself, which may write everywhere: also into the registry's own topic."""
+    checked = {"confluent.value.schema.validation": "true"}
+    letters = "schema.validation.dead.letter.topic"
+    settings = {"sasl": "SCRAM-SHA-256", "schema_registry": True, "authorizer_class_name": AUTHORIZER}
+    with (
+        LocalBroker(tmp_path / "data", **settings) as broker,
+        Admin(broker.bootstrap_servers, broker.security_settings) as chief,
+    ):
+        chief.set_user_scram_credential("mallory", "secret", "SCRAM-SHA-256")
+        login = {"sasl.username": "mallory", "sasl.password": "secret"}
+        own = {name: text for name, text in broker.security_settings.items() if name != "sasl.jaas.config"} | login
+        rights = ("CREATE", "ALTER_CONFIGS", "DESCRIBE_CONFIGS", "WRITE")
+        chief.create_acls([allowed("mine", right) for right in rights])
+        chief.create_topic("payments", 1, 1)
+        with Admin(broker.bootstrap_servers, own) as mallory:
+            for target in ("payments", "not-there", "_schemas"):
+                for change in (
+                    lambda target=target: mallory.create_topic("mine", 1, 1, {**checked, letters: target}),
+                    lambda target=target: mallory.alter_configs("topic", "mine", {letters: target}),
+                ):
+                    with pytest.raises(LogError) as refused:
+                        change()
+                    assert refused.value.kind == "TOPIC_AUTHORIZATION_FAILED"
+            with pytest.raises(LogError) as refused:
+                chief.create_topic("chiefs", 1, 1, {letters: "_schemas"})
+            assert refused.value.kind == "INVALID_CONFIG"
+            chief.create_acls([allowed("payments", "WRITE")])
+            mallory.create_topic("mine", 1, 1, {**checked, letters: "payments"})
+        with Producer(broker.bootstrap_servers, "mine", own) as producer:
+            producer.send(b"taken")
+        chief.delete_acls([AclBindingFilter(resource_name="payments")])
+        with (
+            pytest.raises(LogError, match="dead letter topic"),
+            Producer(broker.bootstrap_servers, "mine", own) as producer,
+        ):
+            producer.send(b"refused")
+        with Consumer(
+            broker.bootstrap_servers, "payments", start="earliest", follow=False, config=broker.security_settings
+        ) as consumer:
+            assert [record.value for record in consumer] == [b"taken"]
+
+
+def allowed(topic: str, operation: str) -> AclBinding:
+    """What mallory may do."""
+    return AclBinding("TOPIC", topic, "LITERAL", "User:mallory", "*", operation, "ALLOW")
 
 
 def test_the_registry_shows_the_brokers_certificate(tmp_path: Path) -> None:

@@ -1,10 +1,12 @@
 //! What handlers ask about the rights of a request's client ([`authorization`](crate::authorization)).
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 use crate::authorization::table::Right;
 use crate::authorization::{Authorizer, Who};
 use crate::call::Call;
 use pylog_security::acl::{CLUSTER_NAME, Operation, ResourceType};
+use pylog_security::principal::Principal;
 use pylog_wire::ErrorCode;
 
 impl Call {
@@ -61,6 +63,12 @@ impl Call {
     pub fn could(&self, operation: Operation, resource: (ResourceType, &str)) -> bool {
         let authorizer = self.shared.authorizer.as_ref();
         authorizer.is_none_or(|authorizer| authorizer.could(self.who(), operation, resource))
+    }
+
+    /// As [`Call::may`], of somebody else.
+    pub fn may_another(&self, (principal, host): (&Principal, IpAddr), right: &Right, name: &str) -> bool {
+        let authorizer = self.shared.authorizer.as_ref();
+        authorizer.is_none_or(|authorizer| authorizer.may(Who { principal, host }, right, name))
     }
 
     /// Takes out of `items` those on whose resource the client has not the `right`.

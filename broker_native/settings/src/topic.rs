@@ -195,7 +195,7 @@ settings! {
             at_least(-1);
         /// Consumer groups, separated by commas, whose records retention keeps: what one of them has not committed is not deleted by
         /// retention.ms and retention.bytes, nor in the archive, up to the limits of retention.until.checkpointed.max.ms and .bytes. A group
-        /// without an offset needs all. A query of Spark is one by its kafka.group.id. Only pylog has this setting.
+        /// without an offset needs all. A query of Spark is one by its kafka.group.id. Whoever sets it needs the right DESCRIBE on the groups. Only pylog has this setting.
         "retention.until.checkpointed" LIST retention_until_checkpointed: Names = Names::default();
         /// Beyond this size of the log its oldest segments are deleted although groups of retention.until.checkpointed have not read them.
         /// -1: no limit. Only pylog has this setting.
@@ -207,9 +207,12 @@ settings! {
         "retention.until.checkpointed.max.ms" LONG retention_until_checkpointed_max_ms: i64 =
             /* 30 days */ 2_592_000_000,
             at_least(-1);
+        /// Who named schema.validation.dead.letter.topic, and the address they did it from. Brokers with an authorizer put it down, whatever a client says of it,
+        /// and write dead letters while these may write to that topic. Only pylog has this setting.
+        "schema.validation.dead.letter.owner" STRING dead_letter_owner: String = String::new();
         /// Where records go that confluent.key.schema.validation or confluent.value.schema.validation refuses: the name of a topic, in
         /// which each has headers that say where it was to go and what is wrong with it. The others of its batch are written. Empty: the batch
-        /// is refused as a whole. Only pylog has this setting.
+        /// is refused as a whole. Whoever sets it needs the right WRITE on that topic, whose name does not begin with an underscore. Only pylog has this setting.
         "schema.validation.dead.letter.topic" STRING dead_letter_topic: String = String::new();
         /// A new segment is begun when the current one would grow larger than this.
         "segment.bytes" INT segment_bytes: i64 = /* 1 GiB */ 1 << 30, of_broker("log.segment.bytes"), at_least(14);

@@ -32,6 +32,7 @@ def test_no_setting_is_declared_twice_and_every_fallback_exists():
             "remote.storage.enable",
             "remote.log.copy.disable",
             "dead.letter.topic",
+            "dead.letter.owner",
             "until.checkpointed",
             "until.checkpointed.max.bytes",
             "until.checkpointed.max.ms",

@@ -28,6 +28,23 @@ def test_that_a_copy_has_the_sources_settings_but_for_what_is_about_one_cluster_
     assert (copy.configs, copy.replication_factor, copy.notes) == ({"retention.ms": "1", "flush.ms": "3"}, 3, ())
 
 
+def test_that_settings_which_name_something_else_are_not_copied_from_a_cluster_or_a_file_but_set_where_somebody_says_so() -> (
+    None
+):
+    letters = {
+        "schema.validation.dead.letter.topic": "payments",
+        "schema.validation.dead.letter.owner": "127.0.0.1 User:a",
+    }
+    given = Topic("orders", "id", (1,), 1, {**letters, "retention.until.checkpointed": "g", "retention.ms": "1"})
+    copy = copy_of(given, {}, brokers=1)
+    assert (copy.configs, len(copy.notes)) == ({"retention.ms": "1"}, 2)
+    own = {"retention.ms": "1", **letters}
+    assert changes(copy.configs, own) == {}
+    wanted = copy_of(given, {"retention.until.checkpointed": "mine"}, brokers=1)
+    assert (wanted.configs["retention.until.checkpointed"], len(wanted.notes)) == ("mine", 1)
+    assert changes(wanted.configs, {**own, "retention.until.checkpointed": "mine"}) == {}
+
+
 def test_that_fewer_brokers_have_fewer_replicas_and_that_is_said() -> None:
     copy = copy_of(topic(min_insync_replicas="2"), {}, brokers=1)
     assert (copy.replication_factor, copy.configs["min.insync.replicas"], len(copy.notes)) == (1, "1", 2)

@@ -69,6 +69,8 @@ rights! {
     PRODUCE_TRANSACTION: Produce Write TransactionalId refuses;
     /// Each topic, also by id.
     PRODUCE_TOPIC: Produce Write Topic refuses;
+    /// The dead letter topic of a topic, where the producer may not write to it: by whoever named it there. Beyond Kafka.
+    PRODUCE_DEAD_LETTERS: Produce Write Topic refuses;
     /// Each internal topic, by a client that calls itself `__admin_client`. Beyond Kafka.
     PRODUCE_INTERNAL: Produce ClusterAction Cluster refuses;
     /// A fetch with a replica id.
@@ -243,6 +245,10 @@ rights! {
     CREATE_TOPICS_CLUSTER: CreateTopics Create Cluster hides;
     /// or else of each topic.
     CREATE_TOPICS_TOPIC: CreateTopics Create Topic refuses;
+    /// The topic that a setting names as a dead letter topic. Beyond Kafka, as what else settings name.
+    CREATE_TOPICS_DEAD_LETTERS: CreateTopics Write Topic refuses;
+    /// Each group that a setting names, whose offsets retention waits for.
+    CREATE_TOPICS_KEPT_FOR: CreateTopics Describe Group refuses;
     /// The settings of the new topic in the answer; they are left out.
     CREATE_TOPICS_CONFIGS: CreateTopics DescribeConfigs Topic hides;
     /// Topics: of the cluster,
@@ -265,12 +271,20 @@ rights! {
     ALTER_CONFIGS_TOPIC: AlterConfigs AlterConfigs Topic refuses;
     /// Of a group.
     ALTER_CONFIGS_GROUP: AlterConfigs AlterConfigs Group refuses;
+    /// The topic that a setting of a topic names as a dead letter topic.
+    ALTER_CONFIGS_DEAD_LETTERS: AlterConfigs Write Topic refuses;
+    /// Each group that a setting of a topic names.
+    ALTER_CONFIGS_KEPT_FOR: AlterConfigs Describe Group refuses;
     /// Settings of brokers, and levels of loggers.
     INCREMENTAL_ALTER_CONFIGS_CLUSTER: IncrementalAlterConfigs AlterConfigs Cluster refuses;
     /// Settings of a topic.
     INCREMENTAL_ALTER_CONFIGS_TOPIC: IncrementalAlterConfigs AlterConfigs Topic refuses;
     /// Of a group.
     INCREMENTAL_ALTER_CONFIGS_GROUP: IncrementalAlterConfigs AlterConfigs Group refuses;
+    /// The topic that a setting of a topic names as a dead letter topic.
+    INCREMENTAL_ALTER_CONFIGS_DEAD_LETTERS: IncrementalAlterConfigs Write Topic refuses;
+    /// Each group that a setting of a topic names.
+    INCREMENTAL_ALTER_CONFIGS_KEPT_FOR: IncrementalAlterConfigs Describe Group refuses;
     /// The whole request.
     LIST_CONFIG_RESOURCES_CLUSTER: ListConfigResources DescribeConfigs Cluster refuses;
 

@@ -2,7 +2,11 @@
 //!
 //! KIP-133. No version added anything.
 use super::common::decided::decided_then;
-use crate::authorization::table::{ALTER_CONFIGS_CLUSTER, ALTER_CONFIGS_GROUP, ALTER_CONFIGS_TOPIC, Right};
+use super::common::naming::{self, NamingRights};
+use crate::authorization::table::{
+    ALTER_CONFIGS_CLUSTER, ALTER_CONFIGS_DEAD_LETTERS, ALTER_CONFIGS_GROUP, ALTER_CONFIGS_KEPT_FOR,
+    ALTER_CONFIGS_TOPIC, Right,
+};
 use crate::call::{Call, Outcome};
 use crate::decide::Kind;
 use pylog_security::acl::CLUSTER_NAME;
@@ -10,6 +14,9 @@ use pylog_wire::ErrorCode;
 use pylog_wire::messages::alter_configs::{AlterConfigsResource, AlterConfigsResourceResponse};
 use pylog_wire::messages::describe_configs::{RESOURCE_GROUP, RESOURCE_TOPIC};
 use pylog_wire::messages::{AlterConfigsRequest, AlterConfigsResponse};
+
+const NAMING: NamingRights =
+    NamingRights { dead_letters: &ALTER_CONFIGS_DEAD_LETTERS, groups: &ALTER_CONFIGS_KEPT_FOR };
 
 /// Asks for the change.
 pub fn handle(call: Call, mut request: AlterConfigsRequest) -> Outcome {
@@ -21,6 +28,15 @@ pub fn handle(call: Call, mut request: AlterConfigsRequest) -> Outcome {
         let error = right_to(&resource).0.error();
         let resource = AlterConfigsRequest { resources: vec![resource], ..Default::default() };
         refused.extend(error_response(&resource, error, error.sentence()).responses);
+    }
+    for (resource, error) in
+        call.set_aside_with(&mut request.resources, |resource| check_naming(&call, resource))
+    {
+        let resource = AlterConfigsRequest { resources: vec![resource], ..Default::default() };
+        refused.extend(error_response(&resource, error, &naming::why(error)).responses);
+    }
+    for resource in request.resources.iter_mut().filter(|resource| resource.resource_type == RESOURCE_TOPIC) {
+        naming::record_owner(&call, &mut resource.configs);
     }
     if request.resources.is_empty() && !refused.is_empty() {
         return Outcome::Now(call.answer(&AlterConfigsResponse { responses: refused, ..Default::default() }));
@@ -36,6 +52,14 @@ fn right_to(resource: &AlterConfigsResource) -> (&'static Right, &str) {
         RESOURCE_TOPIC => (&ALTER_CONFIGS_TOPIC, &resource.resource_name),
         RESOURCE_GROUP => (&ALTER_CONFIGS_GROUP, &resource.resource_name),
         _ => (&ALTER_CONFIGS_CLUSTER, CLUSTER_NAME),
+    }
+}
+
+/// Whether the client has a right to what settings of a topic name.
+fn check_naming(call: &Call, resource: &AlterConfigsResource) -> Result<(), ErrorCode> {
+    match resource.resource_type {
+        RESOURCE_TOPIC => naming::check(call, &NAMING, &resource.configs),
+        _ => Ok(()),
     }
 }
 

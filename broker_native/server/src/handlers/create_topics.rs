@@ -3,7 +3,11 @@
 //! KIP-4. Version 4 leaves counts to the broker (KIP-464); 5 answers with the topics' settings (KIP-525); 6 knows quotas
 //! (KIP-599); 7 answers with the topics' ids (KIP-516).
 use super::common::decided::{Decision, decided_then};
-use crate::authorization::table::{CREATE_TOPICS_CLUSTER, CREATE_TOPICS_CONFIGS, CREATE_TOPICS_TOPIC};
+use super::common::naming::{self, NamingRights};
+use crate::authorization::table::{
+    CREATE_TOPICS_CLUSTER, CREATE_TOPICS_CONFIGS, CREATE_TOPICS_DEAD_LETTERS, CREATE_TOPICS_KEPT_FOR,
+    CREATE_TOPICS_TOPIC,
+};
 use crate::call::{Call, Outcome};
 use crate::decide::Kind;
 use pylog_wire::ErrorCode;
@@ -14,10 +18,14 @@ use pylog_wire::messages::{CreateTopicsRequest, CreateTopicsResponse};
 const CREATED_BYTES: usize = /* 8 KiB */ 8 << 10;
 /// The name of the log of Kafka's controllers.
 const METADATA_LOG: &str = "__cluster_metadata";
+const NAMING: NamingRights =
+    NamingRights { dead_letters: &CREATE_TOPICS_DEAD_LETTERS, groups: &CREATE_TOPICS_KEPT_FOR };
 
 /// Asks for the topics.
 pub fn handle(call: Call, mut request: CreateTopicsRequest) -> Outcome {
-    let refused = remove_denied(&call, &mut request);
+    let mut refused = remove_denied(&call, &mut request);
+    refused.extend(remove_naming(&call, &mut request));
+    request.topics.iter_mut().for_each(|topic| naming::record_owner(&call, &mut topic.configs));
     if request.topics.is_empty() && !refused.is_empty() {
         return Outcome::Now(call.answer(&CreateTopicsResponse { topics: refused, ..Default::default() }));
     }
@@ -42,6 +50,16 @@ fn remove_denied(call: &Call, request: &mut CreateTopicsRequest) -> Vec<Creatabl
     let refused = call.set_aside_with(&mut request.topics, check).into_iter().flat_map(|(topic, error)| {
         let alone = CreateTopicsRequest { topics: vec![topic], ..Default::default() };
         error_response(&alone, error, error.sentence()).topics
+    });
+    refused.collect()
+}
+
+/// Takes out the topics whose settings name what the client has no right to, and answers them.
+fn remove_naming(call: &Call, request: &mut CreateTopicsRequest) -> Vec<CreatableTopicResult> {
+    let check = |topic: &CreatableTopic| naming::check(call, &NAMING, &topic.configs);
+    let refused = call.set_aside_with(&mut request.topics, check).into_iter().flat_map(|(topic, error)| {
+        let alone = CreateTopicsRequest { topics: vec![topic], ..Default::default() };
+        error_response(&alone, error, &naming::why(error)).topics
     });
     refused.collect()
 }

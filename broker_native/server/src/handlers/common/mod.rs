@@ -8,6 +8,7 @@
 //! | [`answered`], [`group_call`], [`transactions`] | answers of coordinators, of groups and of transactions |
 //! | [`internal_topic`] | a coordinator's topic, made when it is first needed |
 //! | [`decided`], [`acls`] | requests that Python decides; those of them that change ACLs |
+//! | [`naming`] | settings of topics that name something else |
 //! | [`forwarded_metadata`] | what another broker is asked, when this one may not know |
 //! | [`archived`] | what is asked of the archive: records, and what else only it has |
 //! | [`large`] | requests whose answers are large |
@@ -24,6 +25,7 @@ pub(super) mod group_call;
 pub(super) mod internal_topic;
 pub mod large;
 pub(super) mod lookup;
+pub(super) mod naming;
 pub(super) mod operations;
 pub(super) mod repeated;
 pub(super) mod share_admin;

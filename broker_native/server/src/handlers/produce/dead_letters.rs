@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use super::look::{Batches, Looked};
 use super::schemas::{Faults, NotDiverted};
+use crate::authorization::table::PRODUCE_DEAD_LETTERS;
 use crate::call::Call;
+use crate::handlers::common::naming::owner_of;
 use crate::io::slow::NotDone;
 use crate::state::dead_letters::{BYTES_MAX, Letter, Letters, Written};
 use pylog_record::batches::body;
@@ -14,15 +16,20 @@ use pylog_record::compression::{Codec, decompress};
 use pylog_record::rewrite::{filter, rewrite, without_records};
 use pylog_record::validate::{OPENED_BYTES_MAX, ProduceInfo};
 use pylog_record::{BatchError, RecordRef};
+use pylog_security::acl::{Operation, ResourceType};
 
 /// How long a request waits until they are written.
 const WAIT: Duration = Duration::from_secs(10);
+/// What the names of topics begin with that brokers and the schema registry keep their own records in.
+const OWN_PREFIX: char = '_';
 
 /// A batch without what is at fault in it, and that.
 struct Parted {
     /// Its place in the request.
     at: usize,
     letters: Letters,
+    /// Who named the topic that they go to.
+    owner: String,
     rest: Vec<u8>,
     info: ProduceInfo,
 }
@@ -44,9 +51,12 @@ pub async fn divert(
             (parted, batches, bytes)
         })
         .await?;
-    for Parted { at, letters, rest, info } in parted {
+    for Parted { at, letters, owner, rest, info } in parted {
         let to = letters.to.clone();
-        let asked = call.shared.dead_letters.ask(call.peer.ip(), letters, WAIT).await;
+        let asked = match check(call, &to, &owner) {
+            Ok(()) => call.shared.dead_letters.ask(call.peer.ip(), letters, WAIT).await,
+            Err(sentence) => Ok(Some(Written::Never(sentence.into()))),
+        };
         let Some(looked) = batches.looked.get_mut(at) else { continue };
         match asked {
             Ok(Some(Written::All)) => {
@@ -71,7 +81,41 @@ pub async fn divert(
             }
         }
     }
+    hide(call, &mut batches);
     Ok((batches, bytes))
+}
+
+/// Whether dead letters may go to the topic: the producer may write to it, or whoever named it there still may. The broker itself could write
+/// to all of them.
+///
+/// # Errors
+/// With a sentence.
+fn check(call: &Call, to: &str, owner: &str) -> Result<(), &'static str> {
+    let is_internal = call.shared.topics.now().named(to).is_some_and(|topic| topic.internal);
+    if to.starts_with(OWN_PREFIX) || is_internal {
+        return Err(
+            "its dead letter topic is one that brokers and the schema registry keep their own records in",
+        );
+    }
+    if call.could(Operation::Write, (ResourceType::Topic, to)) {
+        return Ok(());
+    }
+    match owner_of(owner) {
+        Some((principal, host)) if call.may_another((&principal, host), &PRODUCE_DEAD_LETTERS, to) => Ok(()),
+        _ => Err("whoever named its dead letter topic may not write to that"),
+    }
+}
+
+/// Keeps from a producer that may not describe a dead letter topic which one it is, and what it is like.
+fn hide(call: &Call, batches: &mut Batches) {
+    for looked in &mut batches.looked {
+        let (Some(to), Some(not_diverted)) = (&looked.dead_letter_topic, &mut looked.not_diverted) else {
+            continue;
+        };
+        if !call.could(Operation::Describe, (ResourceType::Topic, &to.to)) {
+            not_diverted.sentence = "its dead letter topic does not take them".into();
+        }
+    }
 }
 
 /// Parts all batches with dead letters; where that cannot be, the reason is kept for the answer.
@@ -85,7 +129,10 @@ fn part(batches: &mut Batches, bytes: &[u8]) -> Vec<Parted> {
             let batch = range.and_then(|range| bytes.get(range));
             if let (Some(batch), Some(looked)) = (batch, batches.looked.get_mut(at)) {
                 match part_one(looked, is_sure, data.index, batch) {
-                    Ok(Some((letters, rest, info))) => parted.push(Parted { at, letters, rest, info }),
+                    Ok(Some((letters, rest, info))) => {
+                        let owner = looked.dead_letter_topic.as_ref().map(|to| to.owner.clone());
+                        parted.push(Parted { at, letters, owner: owner.unwrap_or_default(), rest, info });
+                    }
                     Ok(None) => {}
                     Err(sentence) => looked.not_diverted = Some(NotDiverted { again: false, sentence }),
                 }

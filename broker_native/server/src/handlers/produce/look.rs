@@ -61,6 +61,8 @@ pub struct DeadLetterTopic {
     pub topic: String,
     /// Where they go.
     pub to: String,
+    /// Who named it there.
+    pub owner: String,
 }
 
 /// Time left for records that are opened.
@@ -133,11 +135,14 @@ impl Left {
             },
             false => None,
         };
-        let to = &log.config().dead_letter_topic;
+        let (to, owner) = (&log.config().dead_letter_topic, &log.config().dead_letter_owner);
         let is_diverted = !to.is_empty() && faults.as_ref().is_some_and(|faults| !faults.are_none());
         let topic = &log.topic_partition().topic;
-        let dead_letter_topic =
-            is_diverted.then(|| DeadLetterTopic { topic: topic.to_string(), to: to.clone() });
+        let dead_letter_topic = is_diverted.then(|| DeadLetterTopic {
+            topic: topic.to_string(),
+            to: to.clone(),
+            owner: owner.clone(),
+        });
         let has_keys = info.as_ref().is_ok_and(|info| info.all_keyed);
         if has_keys || !log.config().cleanup_policy.compact {
             return Ok(Looked { info: Some(info), faults, dead_letter_topic, ..Looked::default() });

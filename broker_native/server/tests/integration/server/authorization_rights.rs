@@ -376,8 +376,33 @@ fn of_administrators() -> Vec<Probe> {
     ]
 }
 
-/// Rights whose want no answer shows as an error; tests of their own are in `authorization`.
-const SHOWN_ELSEWHERE: [&Right; 5] = [
+/// Changes of settings of topics that name something else, which the control plane decides once they are allowed.
+fn of_naming_settings() -> Vec<Probe> {
+    use table::*;
+    let naming = |setting: &str| json!([{"name": setting, "value": NAME}]);
+    let altering = |setting: &str| {
+        json!({"resources": [
+        {"resource_type": 2, "resource_name": "t", "configs": naming(setting)}]})
+    };
+    let creating = |setting: &str| json!({"topics": [{"name": "t", "configs": naming(setting)}]});
+    let (letters, groups) = ("schema.validation.dead.letter.topic", "retention.until.checkpointed");
+    vec![
+        probe::<CreateTopicsRequest>(&[&CREATE_TOPICS_DEAD_LETTERS], 7, creating(letters)),
+        probe::<CreateTopicsRequest>(&[&CREATE_TOPICS_KEPT_FOR], 7, creating(groups)),
+        probe::<AlterConfigsRequest>(&[&ALTER_CONFIGS_DEAD_LETTERS], 2, altering(letters)),
+        probe::<AlterConfigsRequest>(&[&ALTER_CONFIGS_KEPT_FOR], 2, altering(groups)),
+        probe::<IncrementalAlterConfigsRequest>(
+            &[&INCREMENTAL_ALTER_CONFIGS_DEAD_LETTERS],
+            1,
+            altering(letters),
+        ),
+        probe::<IncrementalAlterConfigsRequest>(&[&INCREMENTAL_ALTER_CONFIGS_KEPT_FOR], 1, altering(groups)),
+    ]
+}
+
+/// Rights whose want no answer shows as an error; tests of their own are in `authorization` and `naming`.
+const SHOWN_ELSEWHERE: [&Right; 6] = [
+    &table::PRODUCE_DEAD_LETTERS,
     &table::PRODUCE_INTERNAL,
     &table::METADATA_OPERATIONS,
     &table::DESCRIBE_CLUSTER_OPERATIONS,
@@ -393,6 +418,7 @@ fn probes(id: Uuid) -> Vec<Probe> {
         of_share_groups(id),
         of_transactions(),
         of_administrators(),
+        of_naming_settings(),
     ];
     all.into_iter().flatten().collect()
 }
@@ -438,7 +464,8 @@ fn who_wants_one_right_is_refused_with_its_error_and_who_wants_none_is_not() {
         probing.unwrap_or_else(|failure| std::panic::resume_unwind(failure));
         // Once for who may, and never for who may not: of the list of administrators' requests all but the native ones.
         let native = 4;
-        assert_eq!(asked.len(), of_administrators().len() - native, "{asked:?}");
+        let decided = of_administrators().len() + of_naming_settings().len() - native;
+        assert_eq!(asked.len(), decided, "{asked:?}");
     });
 }
 

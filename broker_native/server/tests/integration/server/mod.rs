@@ -19,6 +19,7 @@ mod logins;
 mod long_poll;
 mod membership;
 mod middle;
+mod naming;
 mod offsets;
 mod panics;
 mod passwords;
