@@ -201,7 +201,7 @@ class PylogDataSource(DataSource):
             names, typed = typed_write(schema, options.topic, options.formats)
         else:
             names = columns.write_columns(schema, options.topic)
-        batch = None if streaming else batch_write(options.named, options.topic)
+        batch = None if streaming else batch_write(options.named, options.topic, options.ledger)
         return WritePlan(
             options.client,
             options.topic,
@@ -211,4 +211,6 @@ class PylogDataSource(DataSource):
             abandoned_after_ms=options.abandoned_after_ms,
             typed=typed,
             audit=options.audit,
+            ledger=options.ledger,
+            fails_when_written=options.fails_when_written,
         )

@@ -54,6 +54,7 @@ CONDITIONS: dict[str, str] = {
     "PYLOG_CORRUPT_BATCH": "stored bytes whose checksum is wrong",
     "PYLOG_DELIVERY": "a record that the brokers refused or did not acknowledge",
     "PYLOG_NO_TRANSACTIONS": "brokers that cannot do what exactly-once writing needs",
+    "PYLOG_ALREADY_WRITTEN": "a batch whose `txnVersion`, or a later one, was written before, with `whenWritten=error`",
     "PYLOG_SINK_FENCED": "a write that was started a second time and goes on there, or that was aborted as abandoned (`abandonedAfter`)",
     "PYLOG_SINK_STATE": "the topic with the decisions of exactly-once writes cannot be created or read, or its records contradict each other",
     "PYLOG_TRANSACTION_LOST": "a transaction that the brokers ended before the write was committed",

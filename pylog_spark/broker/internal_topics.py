@@ -57,7 +57,8 @@ def new_topic(broker: BrokerConfig, name: str, alone: bool) -> NewTopic:
 
 def with_factor(broker: BrokerConfig, asked: NewTopic, alone: bool) -> NewTopic:
     """Give the topic as it is created when a client asks for it and leaves the replication factor to the broker."""
-    if asked.name == SINK and asked.replication_factor == -1 and not asked.assignments:
+    is_ledger = asked.name == SINK or asked.name.startswith(f"{SINK}.")
+    if is_ledger and asked.replication_factor == -1 and not asked.assignments:
         return replace(asked, replication_factor=_factor(broker, "offsets.topic", alone))
     return asked
 

@@ -139,6 +139,7 @@ def strategy(text: str) -> str:
 
 EXACTLY_ONCE = "exactly-once"
 AT_LEAST_ONCE = "at-least-once"
+SKIP, ERROR = "skip", "error"
 _APP_ID_MAX = 200
 
 
@@ -162,6 +163,20 @@ def version(text: str) -> int:
     if not re.fullmatch(r"\d{1,18}", text.strip()):
         raise ValueError(f"must be a whole number of at least 0, not {text!r}")
     return int(text)
+
+
+def skip_or_error(text: str) -> str:
+    """Give ``skip`` or ``error``."""
+    if text not in (SKIP, ERROR):
+        raise ValueError(f"must be {SKIP} or {ERROR}, not {text!r}")
+    return text
+
+
+def ledger(text: str) -> str:
+    """Give the name of a ledger, which is a part of a topic's name."""
+    if not re.fullmatch(r"[A-Za-z0-9._-]{1,100}", text):
+        raise ValueError(f"must have 1 to 100 letters, digits, dots, underscores or dashes, not {text[:100]!r}")
+    return text
 
 
 def auto_or_never(text: str) -> bool:

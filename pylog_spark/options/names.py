@@ -18,6 +18,9 @@ from pylog_spark.typed.registered import Registry
 #: The topic in which the sink keeps its decisions. No pattern matches it, although for the brokers it is not an internal topic.
 SINK_TOPIC = "__pylog_sink"
 
+#: What the topics of ledgers with a name begin with (the option `ledger`).
+SINK_PREFIX = f"{SINK_TOPIC}."
+
 BY_KEY = {option.name.lower(): option for option in OPTIONS}
 
 #: Names of Spark's own among the options that it hands over.

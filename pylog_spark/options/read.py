@@ -21,7 +21,7 @@ from pylog_spark.offsets.limits import (
 )
 from pylog_spark.offsets.pattern import compile_pattern
 from pylog_spark.offsets.spans import EVERY, Spans
-from pylog_spark.options.names import SINK_TOPIC, client_settings, option_values, registry
+from pylog_spark.options.names import SINK_PREFIX, SINK_TOPIC, client_settings, option_values, registry
 from pylog_spark.options.secrets import ClientSettings
 from pylog_spark.options.table import BATCH, STREAM
 from pylog_spark.typed.formats import FAILFAST, Formats, formats
@@ -58,8 +58,12 @@ class Subscription:
     partitions: tuple[TopicPartition, ...] = ()
 
     def matches(self, topic: str) -> bool:
-        """Whether `pattern` is found in the name, which must not be the sink's own topic."""
-        return topic != SINK_TOPIC and compile_pattern(self.pattern).search(topic) is not None
+        """Whether `pattern` is found in the name, which must not be one of the sink's own topics."""
+        return (
+            topic != SINK_TOPIC
+            and not topic.startswith(SINK_PREFIX)
+            and compile_pattern(self.pattern).search(topic) is not None
+        )
 
     def includes(self, partition: TopicPartition) -> bool:
         """Whether `partition` is read, if it exists."""

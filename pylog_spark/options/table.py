@@ -463,6 +463,21 @@ OPTIONS: tuple[Option, ...] = (
         "Version of the write that `txnAppId` names; it grows from write to write. In `foreachBatch` it is the number of the batch.",
     ),
     Option(
+        "whenWritten",
+        "skip or error",
+        texts.skip_or_error,
+        (WRITE,),
+        "What becomes of a batch write whose `txnVersion`, or a later one, was written before: `skip` leaves its rows out, with a warning; `error` fails with `PYLOG_ALREADY_WRITTEN`. Only together with `txnAppId`.",
+        "skip",
+    ),
+    Option(
+        "ledger",
+        "name",
+        texts.ledger,
+        (WRITE,),
+        "Where an exactly-once write keeps its decisions: in the topic `__pylog_sink.NAME`, with transactional ids that begin with `pylog-once.NAME:` and `pylog-sink.NAME:`. A team with a ledger of its own, and ACLs for these names, is decided for by nobody else ([ACLs](security-clients.md#what-a-job-must-be-allowed)). The same for all runs of a query. Default: the one topic `__pylog_sink`, whose writers have to trust each other.",
+    ),
+    Option(
         "abandonedAfter",
         "duration",
         texts.timeout,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pylog_spark.audit.document import WINDOW_MS, Audit
 from pylog_spark.errors import PylogError
-from pylog_spark.offsets.texts import AT_LEAST_ONCE, EXACTLY_ONCE
+from pylog_spark.offsets.texts import AT_LEAST_ONCE, ERROR, EXACTLY_ONCE
 from pylog_spark.options.names import client_settings, option_values, registry
 from pylog_spark.options.table import WRITE
 from pylog_spark.typed.formats import Formats, formats
@@ -35,6 +35,10 @@ class WriteOptions:
         `EXACTLY_ONCE` or `AT_LEAST_ONCE`.
     named : tuple of str and int, or None
         `txnAppId` and `txnVersion`.
+    ledger : str or None
+        Where its decisions are; None: in the topic that is everybody's.
+    fails_when_written : bool
+        Whether a batch that was written before is an error.
     abandoned_after_ms : int
         After how long others may abort a write that is not decided.
     client : mapping
@@ -48,6 +52,8 @@ class WriteOptions:
     topic: str | None
     delivery: str
     named: tuple[str, int] | None
+    ledger: str | None
+    fails_when_written: bool
     abandoned_after_ms: int
     client: Mapping[str, str]
     formats: Formats
@@ -71,10 +77,23 @@ def write_options(given: Mapping[str, str], *, streaming: bool = False) -> Write
     if delivery == EXACTLY_ONCE:
         _check_client(client)
     named = _named(values["txnAppId"], values["txnVersion"], delivery, streaming=streaming)
+    fails_when_written = values["whenWritten"] == ERROR
+    if fails_when_written and named is None:
+        raise PylogError(
+            "PYLOG_INVALID_OPTION", "The option whenWritten=error needs txnAppId and txnVersion beside it."
+        )
+    ledger: str | None = values["ledger"]
+    if ledger is not None and delivery != EXACTLY_ONCE:
+        raise PylogError(
+            "PYLOG_INVALID_OPTION",
+            f"The option ledger has no meaning with delivery={delivery}, which decides nothing; leave it out, or leave delivery out.",
+        )
     abandoned_after_ms = _abandoned_after_ms(values["abandonedAfter"], delivery, client)
     audit = _audit(values["auditTopic"], values["auditWindow"], values["topic"])
     forms = formats(values, registry(given))
-    return WriteOptions(values["topic"], delivery, named, abandoned_after_ms, client, forms, audit)
+    return WriteOptions(
+        values["topic"], delivery, named, ledger, fails_when_written, abandoned_after_ms, client, forms, audit
+    )
 
 
 def _check_client(client: Mapping[str, str]) -> None:

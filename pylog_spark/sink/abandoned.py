@@ -54,8 +54,6 @@ def end_those_of(ledger: Ledger) -> int:
     ended = 0
     try:
         keys = sorted({name.key for open_id in _abandoned(ledger) if (name := parse_task_id(open_id))})
-        if keys:
-            ledger.ensure()
         for key in keys:
             if time.monotonic() < deadline:
                 ended += _try_to_end(ledger, key, deadline)
@@ -81,6 +79,7 @@ def _try_to_end(ledger: Ledger, key: str, deadline: float) -> int:
     versions: set[int] = set()
     is_over = False
     try:
+        ledger.ensure(key)
         while not is_over and time.monotonic() < deadline:
             ended, is_over = _end(ledger, key)
             versions |= ended

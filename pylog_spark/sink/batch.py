@@ -36,6 +36,8 @@ class PylogWriter(DataSourceArrowWriter):
         plan.check()
         log_retention(plan.client, plan.topic, plan.columns)
         self._plan = replace(plan, decided=plan.exactly_once and _decided(plan))
+        if plan.batch is not None and self._plan.decided and plan.fails_when_written:
+            raise commit.already_written(plan.batch)
 
     @sentence_first
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
@@ -44,7 +46,12 @@ class PylogWriter(DataSourceArrowWriter):
     @sentence_first
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         if self._plan.batch is not None and self._plan.exactly_once:
-            commit.commit(self._plan.client, self._plan.batch, outcomes_of(messages))
+            commit.commit(
+                self._plan.client,
+                self._plan.batch,
+                outcomes_of(messages),
+                fails_when_written=self._plan.fails_when_written,
+            )
             end_abandoned(self._plan.client)
         log_written(self._plan, messages, "")
         warn_of_old(self._plan, self._plan.job, messages)

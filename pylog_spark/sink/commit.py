@@ -55,7 +55,9 @@ _COMMITTED = frozenset({"PrepareCommit", "CompleteCommit"})
 _ABORT_TIMEOUT_MS = 10_000
 
 
-def commit(client: Mapping[str, str], write: Write, outcomes: Sequence[Outcome]) -> None:
+def commit(
+    client: Mapping[str, str], write: Write, outcomes: Sequence[Outcome], *, fails_when_written: bool = False
+) -> None:
     """Commit what the tasks have written, or carry out an earlier decision. When this returns, readers see the rows.
 
     Parameters
@@ -66,20 +68,35 @@ def commit(client: Mapping[str, str], write: Write, outcomes: Sequence[Outcome])
         The write that is committed.
     outcomes : sequence of Outcome
         What its tasks did.
+    fails_when_written : bool
+        Whether a batch that was decided before, and is not written now, is an error; else it is a warning.
 
     Raises
     ------
     PylogError
-        ``PYLOG_SINK_FENCED``, ``PYLOG_SINK_STATE``, ``PYLOG_TRANSACTION_LOST``, and the conditions of a failed request.
+        ``PYLOG_ALREADY_WRITTEN``, ``PYLOG_SINK_FENCED``, ``PYLOG_SINK_STATE``, ``PYLOG_TRANSACTION_LOST``, and the conditions of a failed request.
     """
     with closing(Ledger(client, waits=True)) as ledger:
         if not _anything_to_do(ledger, write, outcomes):
             return
-        ledger.ensure()
+        ledger.ensure(write.key)
         with closing(fence(ledger, write)) as driver:
-            _commit(ledger, driver, write, outcomes)
+            is_repeated = not _commit(ledger, driver, write, outcomes) and write.kind == BATCH
+        if is_repeated and fails_when_written:
+            raise already_written(write)
+        if is_repeated:
+            _log.warning("%s was written before and is not written again", write.title)
         if write.kind != STREAM:
             _help_neighbours(client, ledger, write)
+
+
+def already_written(write: Write) -> PylogError:
+    """The error of a batch that is not written, because it was before."""
+    return PylogError(
+        "PYLOG_ALREADY_WRITTEN",
+        f"{write.title}, or a later version, was written before, so nothing is written now (whenWritten=error); give a higher txnVersion, or "
+        "another txnAppId.",
+    )
 
 
 def finish(client: Mapping[str, str], write: Write) -> None:
@@ -92,7 +109,7 @@ def abort(client: Mapping[str, str], write: Write, job: str, transactions: Seque
     """Give up one attempt at a write: its transactions are aborted, unless they are decided already."""
     timeout_ms = min(_ABORT_TIMEOUT_MS, int(client.get("default.api.timeout.ms", _ABORT_TIMEOUT_MS)))
     with closing(Ledger({**client, "default.api.timeout.ms": str(timeout_ms)}, waits=True)) as ledger:
-        ledger.ensure()
+        ledger.ensure(write.key)
         # No need to wait: fencing this write's own driver commits or aborts at once what it was storing when it died.
         stored = ledger.decision(write.key, until_stable=False)
         if isinstance(abort_step(stored, write, now_ms()), Finish):
@@ -181,21 +198,23 @@ def _anything_to_do(ledger: Ledger, write: Write, outcomes: Sequence[Outcome]) -
     return is_decided(stored, write)
 
 
-def _commit(ledger: Ledger, driver: Driver, write: Write, outcomes: Sequence[Outcome]) -> None:
+def _commit(ledger: Ledger, driver: Driver, write: Write, outcomes: Sequence[Outcome]) -> bool:
+    """Take the next step to its end; whether it was this commit that decided."""
     step = next_step(read_decision(ledger, write), write, outcomes, now_ms())
     if isinstance(step, Nothing):
-        return
+        return False
     decision = step.decision
     if isinstance(step, Decide):
         if step.earlier is not None:
             _end_earlier(ledger, step.earlier)
         check_alive(ledger, write, decision.transactions)
         decide(driver, decision)
-    elif decision.write.version > write.version:
+    elif decision.write.version > write.version and write.kind == STREAM:
         _log.warning("%s was written before and is not written again", write.title)
     end(ledger, decision)
     clean_up(ledger, decision)
     forget(ledger, decision)
+    return isinstance(step, Decide)
 
 
 def _end_earlier(ledger: Ledger, earlier: Decision) -> None:

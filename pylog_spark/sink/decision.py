@@ -26,8 +26,9 @@ from typing import Any, TypeGuard
 
 from pylog_spark.errors import PylogError
 from pylog_spark.options.names import SINK_TOPIC
-from pylog_spark.sink.identity import Write
+from pylog_spark.sink.identity import Write, ledger_of
 
+#: Keeps the decisions of writes without a ledger of their own.
 TOPIC = SINK_TOPIC
 PARTITIONS = 8
 #: Small segments and frequent compaction, so that a commit reads no more than a few hundred kB.
@@ -99,8 +100,14 @@ def is_decided(stored: Decision | None, write: Write) -> TypeGuard[Decision]:
     return stored is not None and stored.write.version >= write.version
 
 
+def topic_of(key: str) -> str:
+    """Give the topic that keeps the decisions about `key`. Whoever may write to another one decides nothing about it."""
+    ledger = ledger_of(key)
+    return TOPIC if ledger is None else f"{TOPIC}.{ledger}"
+
+
 def partition_of(key: bytes, murmur2: int) -> int:
-    """Give the partition of `TOPIC` that keeps `key`, whose hash is `murmur2`. The same also after partitions were added."""
+    """Give the partition of its topic that keeps `key`, whose hash is `murmur2`. The same also after partitions were added."""
     return (murmur2 & 0x7FFFFFFF) % PARTITIONS if key else 0
 
 
@@ -144,7 +151,7 @@ def decode(key: bytes, value: bytes) -> Decision:
         document = json.loads(value)
         known = document["format"] == FORMAT
         return _decision(key.decode(), document) if known else _refuse(f"has format {document['format']}")
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         return _refuse(f"cannot be read ({error!r})")
 
 

@@ -9,6 +9,9 @@ so a late attempt can neither join nor abort the transaction of another one. `jo
 write: a driver that gives up its attempt ends the transactions of that attempt and none of another driver's. The key may contain dots. The
 seconds are the write's `abandonedAfter`, where it is not the default: so everybody can see from the name how long it may be open.
 
+A write with the option `ledger` has a key that begins with ``<ledger>:``, so that names of its transactions, and the topic with its decisions, are of those who have a
+right to that ledger; no other key has a colon before its first slash.
+
 The driver that commits has the transactional id ``pylog-sink.<key>``: the newest driver fences the others. A write that is never repeated
 uses ``pylog-once.<key>.driver`` instead: pylog's brokers forget ids that begin with ``pylog-once.`` soon after their last transaction.
 """
@@ -32,6 +35,7 @@ ONCE = "once"
 _JOB_HEX = 8
 _ATTEMPT_HEX = 8
 _KEY_BYTES = 16
+_LEDGER = re.compile(r"([^/:]+):")
 _TASK = re.compile(rf"{re.escape(TASK_PREFIX)}(.+)\.(\d+)\.(\d+)\.([0-9a-f]+)", re.DOTALL)
 
 
@@ -92,15 +96,26 @@ def fresh_job() -> str:
     return secrets.token_hex(_JOB_HEX // 2)
 
 
-def batch_write(named: tuple[str, int] | None, topic: str | None) -> Write:
+def in_ledger(key: str, ledger: str | None) -> str:
+    """Give the key of a write whose decisions are in `ledger`; None: in the one that is everybody's."""
+    return key if ledger is None else f"{ledger}:{key}"
+
+
+def ledger_of(key: str) -> str | None:
+    """Give the ledger that keeps the decisions about `key`; None for the one that is everybody's."""
+    found = _LEDGER.match(key)
+    return found[1] if found else None
+
+
+def batch_write(named: tuple[str, int] | None, topic: str | None, ledger: str | None = None) -> Write:
     """Give the write of a batch: the one that `txnAppId` and `txnVersion` name in `topic`, else one that is never repeated.
 
     As in Delta, where a table keeps them, one name and version may stand once in each topic. No topic's name has a slash.
     """
     if named is None:
-        return Write(ONCE, secrets.token_hex(_KEY_BYTES), 0)
+        return Write(ONCE, in_ledger(secrets.token_hex(_KEY_BYTES), ledger), 0)
     app_id, version = named
-    return Write(BATCH, f"{topic or ''}/{app_id}", version)
+    return Write(BATCH, in_ledger(f"{topic or ''}/{app_id}", ledger), version)
 
 
 def task_transaction_id(write: Write, partition: int, job: str, abandoned_after_ms: int = ABANDONED_AFTER_MS) -> str:
@@ -133,7 +148,7 @@ def write_of(key: str) -> Write:
 
 def seems_once(key: str) -> bool:
     """Whether a key has the form of those for writes that are never repeated."""
-    return re.fullmatch(f"[0-9a-f]{{{2 * _KEY_BYTES}}}", key) is not None
+    return re.fullmatch(f"([^/:]+:)?[0-9a-f]{{{2 * _KEY_BYTES}}}", key) is not None
 
 
 def _literal(text: str) -> str:

@@ -1,4 +1,6 @@
-"""The decisions, at the brokers: creates and reads the topic that keeps them, which only the driver that is not fenced writes.
+"""The decisions, at the brokers: creates and reads the topics that keep them, which only the driver that is not fenced writes.
+
+A record is believed only where it belongs: one about a key of another ledger is passed over, since whoever wrote it had no right to that.
 
 A `Ledger` holds sockets and belongs to the process that made it.
 """
@@ -20,7 +22,7 @@ from pylog_spark.results.transactions import (
     TransactionDescription,
     TransactionListing,
 )
-from pylog_spark.sink.decision import PARTITIONS, TOPIC, TOPIC_CONFIGS, Decision, decode, encode, partition_of
+from pylog_spark.sink.decision import PARTITIONS, TOPIC, TOPIC_CONFIGS, Decision, decode, encode, partition_of, topic_of
 from pylog_spark.sink.faults import requested, translating
 from pylog_spark.sink.identity import Write, pattern_of
 from pylog_spark.sink.protocol import OPEN
@@ -40,6 +42,8 @@ _POLL_S = 0.02
 _ANY_AGE = -1
 _EARLIEST, _LATEST = -2, -1
 _COLUMNS = ("key", "value")
+#: Topic and partition.
+_Place = tuple[str, int]
 #: Settings of the user's client that are for the user's records and not for decisions.
 _NOT_FOR_DECISIONS = ("compression.type", "transaction.timeout.ms", "linger.ms", "batch.size", "isolation.level")
 
@@ -63,9 +67,9 @@ class Ledger:
         self._first_wait_s = self._timeout_s if waits else 0.0
         with translated():
             self._client = native().Client(self._config)
-        self._topic_id = ""
-        self._read: dict[int, int] = {}
-        self._known: dict[int, dict[str, Decision]] = {}
+        self._topic_ids: dict[str, str] = {}
+        self._read: dict[_Place, int] = {}
+        self._known: dict[_Place, dict[str, Decision]] = {}
         self._dropped: dict[str, None] = {}
 
     def close(self) -> None:
@@ -83,27 +87,29 @@ class Ledger:
         with translated(requested):
             self._client.request("list_transactions", json.dumps(_open_ones("")))
 
-    def ensure(self) -> None:
-        """Create the topic if it does not exist, and wait until it can be written to. Several processes may do that at once."""
+    def ensure(self, key: str = "") -> None:
+        """Create the topic that keeps the decisions about `key` if it does not exist, and wait until it can be written to. Several processes
+        may do that at once."""
+        topic = topic_of(key)
         deadline = time.monotonic() + self._timeout_s
         wish: _NewTopic = {
-            "name": TOPIC,
+            "name": topic,
             "num_partitions": PARTITIONS,
             "replication_factor": -1,
             "configs": dict(TOPIC_CONFIGS),
         }
-        while not self._is_there():
+        while not self._is_there(topic):
             (answer,) = self._ask(lambda client: all_decoded(CreateTopicResult, client.create_topics([wish])))
             if answer.error not in (None, "TOPIC_ALREADY_EXISTS"):
                 raise PylogError(
                     "PYLOG_SINK_STATE",
-                    f"The topic {TOPIC}, where exactly-once writes keep their decisions, cannot be made: "
+                    f"The topic {topic}, where exactly-once writes keep their decisions, cannot be made: "
                     f"{(answer.message or answer.error).rstrip('.')}; make it ({PARTITIONS} partitions, cleanup.policy=compact), "
                     "with rights to READ and WRITE it, or set delivery to at-least-once.",
                 )
             if time.monotonic() > deadline:
                 raise PylogError(
-                    "PYLOG_SINK_STATE", f"The topic {TOPIC} was created and has no leaders yet; try again."
+                    "PYLOG_SINK_STATE", f"The topic {topic} was created and has no leaders yet; try again."
                 )
             time.sleep(_POLL_S)
 
@@ -118,9 +124,9 @@ class Ledger:
             Wait until every transaction that was in the log at the time of the call has ended. Without it, a decision that is just
             being stored is missed, and so are those behind it.
         """
-        partition = self._partition(key)
-        self._catch_up(partition, until_stable=until_stable)
-        return self._known.get(partition, {}).get(key)
+        place = self._place(key)
+        self._catch_up(place, until_stable=until_stable)
+        return self._known.get(place, {}).get(key)
 
     def is_dropped(self, key: str) -> bool:
         """Whether `decision` has read the tombstone of `key`: the write is done. The tombstone stays for `delete.retention.ms`."""
@@ -128,17 +134,19 @@ class Ledger:
 
     def neighbours(self, key: str) -> list[Decision]:
         """Give all decisions in the partition that keeps the decision about `key`."""
-        return list(self._known.get(self._partition(key), {}).values())
+        return list(self._known.get(self._place(key), {}).values())
 
     def everything(self) -> list[Decision]:
-        """Give the last decisions about all keys."""
-        for partition in range(PARTITIONS):
-            self._catch_up(partition, until_stable=False)
+        """Give the last decisions about all keys, of all ledgers that the client may see."""
+        listed = self._ask(lambda client: client.list_partitions(None))
+        for topic in [TOPIC, *(name for name, *_ in listed if name.startswith(f"{TOPIC}."))]:
+            for partition in range(PARTITIONS):
+                self._catch_up((topic, partition), until_stable=False)
         return [decision for known in self._known.values() for decision in known.values()]
 
     def driver(self, write: Write) -> Driver:
         """Become the driver of `write`: all others are fenced, and a record that the last one was storing is committed or aborted."""
-        return until_reachable(lambda: Driver(self._config, write, self._partition(write.key)), self._first_wait_s)
+        return until_reachable(lambda: Driver(self._config, write, self._place(write.key)), self._first_wait_s)
 
     def open_transactions(self, key: str | None = None, longer_than_ms: int = _ANY_AGE) -> list[str]:
         """Give the transactional ids of tasks of `key`, or of all keys, whose transactions are open; with `longer_than_ms` only those
@@ -193,87 +201,92 @@ class Ledger:
 
         return until_reachable(translating, self._first_wait_s)
 
-    def _partition(self, key: str) -> int:
+    def _place(self, key: str) -> _Place:
         raw = key.encode()
-        return partition_of(raw, native().murmur2(raw))
+        return topic_of(key), partition_of(raw, native().murmur2(raw))
 
-    def _is_there(self) -> bool:
-        (found,) = self._describe([TOPIC])
+    def _is_there(self, topic: str) -> bool:
+        (found,) = self._describe([topic])
         if found.error not in (None, "UNKNOWN_TOPIC_OR_PARTITION"):
             return False
-        if found.topic_id != self._topic_id:
-            self._topic_id = found.topic_id
-            self._forget()
+        if found.topic_id != self._topic_ids.get(topic, ""):
+            self._topic_ids[topic] = found.topic_id
+            self._forget(topic)
         if found.error is not None:
             return False
         if len(found.partitions) < PARTITIONS:
             raise PylogError(
                 "PYLOG_SINK_STATE",
-                f"The topic {TOPIC} has {len(found.partitions)} partitions and exactly-once writes need {PARTITIONS}; add some.",
+                f"The topic {topic} has {len(found.partitions)} partitions and exactly-once writes need {PARTITIONS}; add some.",
             )
         return all(partition.leader >= 0 for partition in found.partitions)
 
-    def _catch_up(self, partition: int, *, until_stable: bool) -> None:
-        start = self._read.get(partition)
+    def _catch_up(self, place: _Place, *, until_stable: bool) -> None:
+        topic, _ = place
+        start = self._read.get(place)
         if start is None:
-            if not self._is_there():
+            if not self._is_there(topic):
                 return
-            start = self._offset(partition, _EARLIEST, "read_uncommitted")
-        end = self._end(partition, until_stable=until_stable)
+            start = self._offset(place, _EARLIEST, "read_uncommitted")
+        end = self._end(place, until_stable=until_stable)
         if end < start:  # the topic was recreated: what was read before is not in it
-            self._forget()
-            self._catch_up(partition, until_stable=until_stable)
+            self._forget(topic)
+            self._catch_up(place, until_stable=until_stable)
             return
-        known = self._known.setdefault(partition, {})
-        for key, value in self._records(partition, start, end):
+        known = self._known.setdefault(place, {})
+        for raw, value in self._records(place, start, end):
+            key = raw.decode(errors="replace")
+            if topic_of(key) != topic:
+                continue
             if value is None:
-                known.pop(key.decode(), None)
-                self._drop(key.decode())
+                known.pop(key, None)
+                self._drop(key)
             else:
-                known[key.decode()] = decode(key, value)
-                self._dropped.pop(key.decode(), None)
-        self._read[partition] = end
+                known[key] = decode(raw, value)
+                self._dropped.pop(key, None)
+        self._read[place] = end
 
-    def _forget(self) -> None:
-        """Drop everything that was read, because it was in another topic."""
-        self._read.clear()
-        self._known.clear()
-        self._dropped.clear()
+    def _forget(self, topic: str) -> None:
+        """Drop everything that was read of a topic, because it was in another one of that name."""
+        for kept in (self._read, self._known):
+            for place in [place for place in kept if place[0] == topic]:
+                del kept[place]
+        self._dropped = {key: None for key in self._dropped if topic_of(key) != topic}
 
     def _drop(self, key: str) -> None:
         self._dropped[key] = None
         if len(self._dropped) > _DROPPED_MAX:
             self._dropped.pop(next(iter(self._dropped)))
 
-    def _end(self, partition: int, *, until_stable: bool) -> int:
+    def _end(self, place: _Place, *, until_stable: bool) -> int:
         """Give the last stable offset; with `until_stable`, wait until it has reached the present end of the log."""
         if not until_stable:
-            return self._offset(partition, _LATEST, "read_committed")
-        wanted = self._offset(partition, _LATEST, "read_uncommitted")
+            return self._offset(place, _LATEST, "read_committed")
+        wanted = self._offset(place, _LATEST, "read_uncommitted")
         deadline = time.monotonic() + self._timeout_s
-        while (stable := self._offset(partition, _LATEST, "read_committed")) < wanted:
+        while (stable := self._offset(place, _LATEST, "read_committed")) < wanted:
             if time.monotonic() > deadline:
                 raise PylogError(
                     "PYLOG_SINK_STATE",
-                    f"A transaction in {TOPIC}-{partition} is open for more than {self._timeout_s:.0f} s, so that decisions behind it "
+                    f"A transaction in {place[0]}-{place[1]} is open for more than {self._timeout_s:.0f} s, so that decisions behind it "
                     f"cannot be read; find it with pylog transaction list and end it.",
                 )
             time.sleep(_POLL_S)
         return stable
 
-    def _offset(self, partition: int, time_ms: int, isolation: str) -> int:
-        wanted = [(TOPIC, partition, time_ms)]
+    def _offset(self, place: _Place, time_ms: int, isolation: str) -> int:
+        wanted = [(*place, time_ms)]
         ((_, _, offset, _),) = self._ask(lambda client: client.list_offsets(wanted, isolation))
         return offset
 
-    def _records(self, partition: int, start: int, end: int) -> Iterator[tuple[bytes, bytes | None]]:
+    def _records(self, place: _Place, start: int, end: int) -> Iterator[tuple[bytes, bytes | None]]:
         if start >= end:
             return
         import pyarrow as pa
 
         config = {**self._config, "isolation.level": "read_committed"}
         with translated():
-            reader = native().RangeReader(config, TOPIC, partition, start, end, list(_COLUMNS))
+            reader = native().RangeReader(config, *place, start, end, list(_COLUMNS))
             try:
                 while not reader.at_end:
                     batch = reader.next_batch(1000)
@@ -291,12 +304,12 @@ def _open_ones(key: str | None, longer_than_ms: int = _ANY_AGE) -> dict[str, obj
 class Driver:
     """The only driver that may store a decision about a write, until a newer one fences it. Raises ``PYLOG_SINK_FENCED`` afterwards."""
 
-    def __init__(self, config: Mapping[str, str], write: Write, partition: int) -> None:
+    def __init__(self, config: Mapping[str, str], write: Write, place: _Place) -> None:
         self._write = write
-        self._partition = partition
+        topic, self._partition = place
         config = {**config, "linger.ms": "0", "transaction.timeout.ms": str(DRIVER_TIMEOUT_MS)}
         with translating(write):
-            self._writer = native().RecordWriter(config, TOPIC, transactional_id=write.driver_id)
+            self._writer = native().RecordWriter(config, topic, transactional_id=write.driver_id)
             try:
                 self._writer.begin()
             except BaseException:

@@ -98,7 +98,7 @@ def abort_undecided(client: Mapping[str, str], key: str) -> list[str]:
         ``PYLOG_SINK_STATE`` when nothing is undecided: what is decided may not be aborted.
     """
     with closing(Ledger(client)) as ledger:
-        ledger.ensure()
+        ledger.ensure(key)
         ids, left = _abort_portion(ledger, key, undecided)
         while left:
             more, left = _abort_portion(ledger, key, _undecided)

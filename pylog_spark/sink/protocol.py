@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 
 from pylog_spark.errors import PylogError
 from pylog_spark.results.transactions import TransactionDescription
-from pylog_spark.sink.decision import TOPIC, TRANSACTIONS_MAX, Decision, Transaction, is_decided, revoked_bytes
+from pylog_spark.sink.decision import TRANSACTIONS_MAX, Decision, Transaction, is_decided, revoked_bytes, topic_of
 from pylog_spark.sink.identity import BATCH, ONCE, STREAM, Write, parse_task_id
 from pylog_spark.sink.topics import checked
 
@@ -130,7 +130,7 @@ def next_step(
     if any(outcome.skipped for outcome in outcomes):
         raise PylogError(
             "PYLOG_SINK_STATE",
-            f"A task found {write.name} decided, and now there is no decision in the topic {TOPIC}: it was deleted while the "
+            f"A task found {write.name} decided, and now there is no decision in the topic {topic_of(write.key)}: it was deleted while the "
             "query ran; run the query again.",
         )
     if stored is not None and any(transaction.transactional_id in stored.revoked for transaction in transactions):

@@ -21,7 +21,7 @@ from pylog_spark.results.decoding import decoded
 from pylog_spark.results.writes import FlushResult, OffsetSpan
 from pylog_spark.sink.attempt import Attempt, decided_before, ledger_of_process
 from pylog_spark.sink.audit import Auditing, require_audit
-from pylog_spark.sink.identity import STREAM, Write, fresh_job
+from pylog_spark.sink.identity import STREAM, Write, fresh_job, in_ledger
 from pylog_spark.sink.protocol import Outcome
 from pylog_spark.sink.retention import Oldest
 from pylog_spark.sink.topics import checked, known_topic, not_made_again, remember, remembered
@@ -88,6 +88,10 @@ class WritePlan:
         The option `abandonedAfter`, in milliseconds.
     typed : TypedWrite or None
         How columns become keys and values, where those have a format.
+    ledger : str or None
+        The option `ledger`.
+    fails_when_written : bool
+        Whether a batch that was decided before is an error.
     audit : Audit or None
         Where tasks say how many rows they have written; None when they do not.
     """
@@ -102,6 +106,8 @@ class WritePlan:
     abandoned_after_ms: int = ABANDONED_AFTER_MS
     typed: TypedWrite | None = None
     audit: Audit | None = None
+    ledger: str | None = None
+    fails_when_written: bool = False
 
     @property
     def exactly_once(self) -> bool:
@@ -146,7 +152,7 @@ class WritePlan:
         acknowledge()
         oldest = Oldest(self.topic)
         selected = (oldest.seen(self._records(batch)) for batch in batches)
-        write = self.batch or _micro_batch()
+        write = self.batch or _micro_batch(self.ledger)
         if not self.exactly_once:
             return replace(self._append(selected, write), oldest_ms=oldest.times_ms)
         if write is None:
@@ -197,11 +203,11 @@ class WritePlan:
         return Written(flushed.records, flushed.bytes, flushed.offsets)
 
 
-def _micro_batch() -> Write | None:
+def _micro_batch(ledger: str | None = None) -> Write | None:
     """The micro-batch that this task works for; None where Spark does not say."""
     task = TaskContext.get()
     query, batch = (task.getLocalProperty(name) if task else None for name in (_QUERY_ID, _BATCH_ID))
-    return Write(STREAM, query, int(batch)) if query and batch else None
+    return Write(STREAM, in_ledger(query, ledger), int(batch)) if query and batch else None
 
 
 def _runs_already() -> bool:

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from pylog_spark.options.write import ABANDONED_AFTER_MS
+from pylog_spark.sink.decision import topic_of
 from pylog_spark.sink.identity import (
     BATCH,
     ONCE,
@@ -12,9 +13,12 @@ from pylog_spark.sink.identity import (
     Write,
     batch_write,
     fresh_job,
+    in_ledger,
+    ledger_of,
     parse_task_id,
     pattern_of,
     task_transaction_id,
+    write_of,
 )
 
 YEAR_MS = 365 * 86_400_000
@@ -46,6 +50,31 @@ def test_a_name_that_does_not_say_when_its_write_counts_as_abandoned_means_the_u
     name = parse_task_id("pylog-once.orders.7.0.1f00ba12c0ffee00")
     assert name is not None
     assert name.abandoned_after_ms == ABANDONED_AFTER_MS == 1_200_000
+
+
+@pytest.mark.parametrize("name", [None, "team-a", "a.b_c"])
+def test_a_ledger_is_a_part_of_every_name_of_a_write_and_of_the_topic_with_its_decisions(name: str | None) -> None:
+    begin = "" if name is None else f"{name}:"
+    for write in (
+        batch_write(("a:b", 7), "orders", name),
+        batch_write(("a:b", 7), None, name),
+        batch_write(None, "t", name),
+    ):
+        assert write.driver_id.startswith((f"pylog-sink.{begin}", f"pylog-once.{begin}"))
+        assert write.task_prefix.startswith(f"pylog-once.{begin}")
+        assert ledger_of(write.key) == name
+        assert topic_of(write.key) == ("__pylog_sink" if name is None else f"__pylog_sink.{name}")
+        found = parse_task_id(task_transaction_id(write, 1, fresh_job()))
+        assert found is not None
+        assert (found.key, write_of(write.key).kind) == (write.key, ONCE if write.kind == ONCE else STREAM)
+    assert ledger_of(in_ledger("8e2c6f0e-9f0d-4a55-9d1c-6c7f0a3b1f11", name)) == name
+
+
+@pytest.mark.parametrize(
+    "key", ["8e2c6f0e-9f0d-4a55-9d1c-6c7f0a3b1f11", "topic/a:b", "/a:b", "topic/", ":a", "a/b/c:d"]
+)
+def test_a_key_without_a_ledger_has_none(key: str) -> None:
+    assert (ledger_of(key), topic_of(key)) == (None, "__pylog_sink")
 
 
 def test_two_attempts_at_one_task_never_share_a_name() -> None:
