@@ -13,6 +13,7 @@ from pylog_spark.registry.routes import Call, Raw, document, route_of
 from pylog_spark.registry.showing import ShownSchemas
 from pylog_spark.registry.topic import SchemasTopic
 from pylog_spark.web.access import Access
+from pylog_spark.web.guard import check_change, check_host, check_origin
 from pylog_spark.web.handler import Handler
 from pylog_spark.web.refusal import Refusal
 from pylog_spark.web.server import Content, HttpServer
@@ -24,6 +25,8 @@ log = logging.getLogger("pylog.registry")
 
 PARAMETERS_MAX = 100
 _MEDIA = "application/vnd.schemaregistry.v1+json"
+#: What the interface's clients send. No page of another site can without being asked first.
+_MEDIA_TAKEN = (_MEDIA, "application/vnd.schemaregistry+json", "application/json", "application/octet-stream")
 _BAD_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
@@ -58,6 +61,7 @@ def start_server(
     access: Access | None,
     tls: ssl.SSLContext | None,
     stop: Callable[[], None],
+    hosts: frozenset[str] | None = None,
 ) -> RegistryServer:
     """Start a registry.
 
@@ -73,22 +77,30 @@ def start_server(
         Its certificate; None: without encryption.
     stop : callable
         Called when the server closes, after the topic did.
+    hosts : frozenset of str or None
+        The names by which it may be addressed; None: by any, since a login or a certificate stands in between.
 
     Raises
     ------
     OSError
         It cannot listen there.
     """
-    http = _Http(host, port, topic, access, tls)
+    http = _Http(host, port, topic, access, tls, hosts)
     topic.start()
     return RegistryServer(http, stop)
 
 
 class _Http(HttpServer):
     def __init__(
-        self, host: str, port: int, topic: SchemasTopic, access: Access | None, tls: ssl.SSLContext | None
+        self,
+        host: str,
+        port: int,
+        topic: SchemasTopic,
+        access: Access | None,
+        tls: ssl.SSLContext | None,
+        hosts: frozenset[str] | None,
     ) -> None:
-        self.topic, self.access = topic, access
+        self.topic, self.access, self.hosts = topic, access, hosts
         super().__init__(host, port, lambda: _Handler, tls, log)
 
 
@@ -96,6 +108,11 @@ class _Handler(Handler):
     def answered(self) -> Content:
         """The answer of the interface."""
         http = cast(_Http, self.server)
+        check_host(self.headers, http.hosts)
+        if self.command in ("POST", "PUT"):
+            check_change(self.headers, _MEDIA_TAKEN)
+        elif self.command != "GET":
+            check_origin(self.headers)
         parts = urlsplit(self.path)
         route, named = route_of(self.command, parts.path.rstrip("/"))
         if http.access is not None:

@@ -31,7 +31,7 @@ def open_registry(broker: Broker, options: HttpOptions) -> RegistryServer:
     ConfigError
         The options and the broker's settings do not fit together, or the address cannot be had.
     """
-    host, port, tls, client, asks = place(broker, options, _REGISTRY)
+    host, port, tls, client, asks, hosts = place(broker, options, _REGISTRY)
     topic = SchemasTopic(client)
     known, letters = KnownIds(topic, broker.schema_ids), DeadLetters(client, broker.schema_ids)
 
@@ -42,7 +42,7 @@ def open_registry(broker: Broker, options: HttpOptions) -> RegistryServer:
     known.start()
     letters.start()
     try:
-        return start_server(host, port, topic, Access(client, _rights(topic)) if asks else None, tls, close)
+        return start_server(host, port, topic, Access(client, _rights(topic)) if asks else None, tls, close, hosts)
     except OSError as error:
         close()
         topic.close()

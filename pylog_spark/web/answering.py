@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, cast
 from urllib.parse import urlsplit
 
+from pylog_spark.web.guard import check_host
 from pylog_spark.web.handler import Handler
 from pylog_spark.web.refusal import Refusal
 from pylog_spark.web.server import Content
@@ -28,6 +29,7 @@ class _Served(Protocol):
     broker: Broker
     access: Access | None
     page: _Page | None
+    hosts: frozenset[str] | None
 
     def metrics(self) -> Content: ...
 
@@ -47,6 +49,7 @@ class Answering(Handler):
             case "/readyz":
                 return _probe(http.broker.why_not_ready)
             case "/metrics":
+                check_host(self.headers, http.hosts)
                 if http.access is not None:
                     http.access.check(self.headers.get("Authorization"), "DESCRIBE")
                 return http.metrics()

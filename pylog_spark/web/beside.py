@@ -5,6 +5,7 @@ It refuses to start where it would let in everybody although the broker does not
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -55,13 +56,15 @@ class Server(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a server listens, with which certificate, by which settings it reaches the broker, and whether it asks for a login."""
+    """Where a server listens, with which certificate, by which settings it reaches the broker, whether it asks for a login, and the names by which it may
+    be addressed; None: by any, since a login or a certificate stands in between."""
 
     host: str
     port: int
     tls: ssl.SSLContext | None
     client: dict[str, str]
     asks: bool
+    hosts: frozenset[str] | None = None
 
 
 def place(broker: Broker, options: HttpOptions, server: Server) -> Place:
@@ -81,7 +84,7 @@ def place(broker: Broker, options: HttpOptions, server: Server) -> Place:
         )
     tls = _certificate(broker, name) if scheme == "https" else None
     if options.without_login and not needs_client:
-        return Place(host, port, tls, {}, asks=False)
+        return Place(host, port, tls, {}, False, None if tls else known_hosts(host, broker))
     client = _client(broker, options.client, server)
     has_login = client[_PROTOCOL].startswith("SASL_")
     asks = has_login and not options.without_login
@@ -96,7 +99,13 @@ def place(broker: Broker, options: HttpOptions, server: Server) -> Place:
             f"{option}-config FILE (security.protocol=SASL_..., sasl.mechanism, sasl.jaas.config), or "
             f"{option}-without-login to let in everybody."
         )
-    return Place(host, port, tls, client, asks)
+    return Place(host, port, tls, client, asks, None if asks or tls else known_hosts(host, broker))
+
+
+def known_hosts(given: str, broker: Broker) -> frozenset[str]:
+    """The names of a server: the one given to it, this machine's, and those by which the broker's listeners are known."""
+    advertised = (host for host, _ in broker.listeners.endpoints().values())
+    return frozenset(each.lower() for each in ("localhost", given, socket.gethostname(), *advertised) if each)
 
 
 def _address(given: str, name: str) -> tuple[str, str, int]:

@@ -90,12 +90,12 @@ class _Page:
         """The page's half that answers."""
         with self._lock:
             if self._console is None:
-                from pylog_spark.web.console.service import Console, known_hosts
+                from pylog_spark.web.console.service import Console
 
                 where = self._where
-                is_guarded = self._access is not None or where.tls is not None
-                hosts = None if is_guarded else known_hosts(where.host, self._broker)
-                self._console = Console(self._broker, self.history, where.client, self._access, self._schemas, hosts)
+                self._console = Console(
+                    self._broker, self.history, where.client, self._access, self._schemas, where.hosts
+                )
             return self._console
 
     def close(self) -> None:
@@ -161,6 +161,7 @@ class Pages(HttpServer):
         text: Callable[[], tuple[str, bytes]],
     ) -> None:
         self.broker, self.access, self.page, self._text = broker, access, page, text
+        self.hosts = where.hosts
         self._room = threading.BoundedSemaphore(SCRAPES_MAX)
         super().__init__(where.host, where.port, _answering, where.tls, log)
 

@@ -26,6 +26,10 @@ from tests.harness.waiting import until
 BESIDE_S = 5.0
 
 
+#: A change is sent so.
+MEDIA = "Content-Type: application/json"
+
+
 class Wire:
     """A connection whose bytes are the test's."""
 
@@ -62,7 +66,7 @@ class Wire:
 
 def request(method: str, path: str, body: bytes = b"", *headers: str) -> bytes:
     """The bytes of a request."""
-    lines = [f"{method} {path} HTTP/1.1", "Host: x", f"Content-Length: {len(body)}", *headers]
+    lines = [f"{method} {path} HTTP/1.1", "Host: 127.0.0.1", f"Content-Length: {len(body)}", MEDIA, *headers]
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
 
@@ -128,7 +132,7 @@ def test_requests_that_are_none_are_refused_in_the_interfaces_form(
         request("PUT", "/config", b"[" * 200_000): 400,
         request("GET", "/subjects?limit=" + "0" * 4_400 + "1"): 422,
         request("GET", "/schemas/ids/" + "0" * 20 + "1"): 404,
-        b"PUT /config HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n": 400,
+        f"PUT /config HTTP/1.1\r\nHost: 127.0.0.1\r\n{MEDIA}\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n".encode(): 400,
         b"PUT /config HTTP/1.1\r\nContent-Length: -1\r\n\r\n": 400,
         f"PUT /config HTTP/1.1\r\nContent-Length: {BODY_BYTES_MAX + 1}\r\n\r\n".encode(): 413,
         b"PUT /config HTTP/1.1\r\nContent-Length: 99999999999999999999999999\r\n\r\n": 413,

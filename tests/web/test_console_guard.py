@@ -24,10 +24,22 @@ TOPIC = b'{"name": "made-by-another-site"}'
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    """The page of a broker without logins."""
-    with LocalBroker(tmp_path_factory.mktemp("broker") / "data", http=True) as broker:
-        yield Page(broker.http_url)
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalBroker]:
+    """A broker without logins, with a page and a registry."""
+    with LocalBroker(tmp_path_factory.mktemp("broker") / "data", http=True, schema_registry=True) as broker:
+        yield broker
+
+
+@pytest.fixture(scope="module")
+def page(broker: LocalBroker) -> Page:
+    """Its page."""
+    return Page(broker.http_url)
+
+
+@pytest.fixture(scope="module")
+def registry(broker: LocalBroker) -> Page:
+    """Its registry."""
+    return Page(broker.schema_registry_url)
 
 
 @pytest.mark.parametrize(
@@ -76,6 +88,40 @@ def test_a_name_that_is_not_the_servers_own_is_refused(page: Page) -> None:
     for host in (f"localhost:{port}", f"127.0.0.1:{port}", f"[::1]:{port}", f"LOCALHOST:{port}"):
         assert page.raw("GET", "/api/cluster", {"Host": host}).status == 200, host
     assert page.raw("GET", "/healthz", {"Host": "evil.example"}).status == 200
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 415),
+        ({"Content-Type": "text/plain"}, 415),
+        ({"Content-Type": "application/x-www-form-urlencoded"}, 415),
+        ({"Content-Type": "multipart/form-data; boundary=x"}, 415),
+        ({"Content-Type": "application/json", "Origin": "http://evil.example"}, 403),
+        ({"Content-Type": "application/json", "Origin": "null"}, 403),
+        ({"Content-Type": "application/json", "Sec-Fetch-Site": "cross-site"}, 403),
+        ({"Content-Type": "application/json", "Host": "evil.example"}, 421),
+        ({"Content-Type": "application/json; charset=utf-8"}, 200),
+        ({"Content-Type": "application/vnd.schemaregistry.v1+json"}, 200),
+    ],
+)
+def test_a_schema_that_another_sites_page_sends_to_an_open_registry_is_refused(
+    registry: Page, headers: dict[str, str], status: int
+) -> None:
+    answer = registry.raw("POST", "/subjects/s/versions", headers, b'{"schema": "\\"int\\""}')
+    assert answer.status == status
+    if status != 200:
+        assert answer.said["error_code"] == status
+
+
+def test_by_another_name_nobody_reads_or_deletes_schemas_or_reads_numbers(page: Page, registry: Page) -> None:
+    evil = {"Host": "evil.example"}
+    for method in ("GET", "DELETE"):
+        assert registry.raw(method, "/subjects/s", evil).status == 421
+    assert registry.raw("DELETE", "/subjects/s", {"Origin": "http://evil.example"}).status == 403
+    assert page.raw("GET", "/metrics", evil).status == 421
+    assert page.raw("GET", "/metrics", {"Host": "localhost"}).status == 200
+    assert registry.raw("GET", "/subjects", {"Host": "localhost"}).status == 200
 
 
 def test_the_files_of_the_page_are_served_for_this_page_alone(page: Page) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import logging
-import socket
 import threading
 from collections.abc import Callable, Mapping
 from email.message import Message
@@ -24,6 +23,7 @@ from pylog_spark.web.console.refusals import ConsoleRefusal, name_of, of_error
 from pylog_spark.web.console.routes import route_of
 from pylog_spark.web.console.sessions import Sessions
 from pylog_spark.web.console.static_files import page
+from pylog_spark.web.guard import check_host
 from pylog_spark.web.refusal import Refusal
 from pylog_spark.web.server import Content
 
@@ -85,8 +85,7 @@ class Console:
     def answered(self, request: Request) -> Content:
         """The answer. Raises `Refusal`."""
         parts = urlsplit(request.path)
-        if self._known_hosts is not None:
-            guard.check_host(request.headers, self._known_hosts)
+        check_host(request.headers, self._known_hosts)
         if not f"{parts.path}/".startswith(API):
             return self._page(request, parts.path)
         route, named = route_of(request.method, path_parts(parts.path)[1:])
@@ -155,12 +154,6 @@ class Console:
                 taken.pop().release()
 
         return release
-
-
-def known_hosts(given: str, broker: Broker) -> frozenset[str]:
-    """The names of a server: the one given to it, this machine's, and those by which the broker's listeners are known."""
-    advertised = (host for host, _ in broker.listeners.endpoints().values())
-    return frozenset(each.lower() for each in ("localhost", given, socket.gethostname(), *advertised) if each)
 
 
 def _content(answer: Mapping[str, Any], release: Callable[[], None] = lambda: None) -> Content:
