@@ -16,6 +16,7 @@ from pylog_spark.cli.common import (
     json_option,
     plural,
     refuse_failed,
+    say,
 )
 from pylog_spark.results.security import AclBinding, AclBindingFilter
 
@@ -138,7 +139,7 @@ def list_(
                 for each in found]  # fmt: skip
         echo_table(["RESOURCE", "NAME", "PATTERN", "PRINCIPAL", "HOST", "OPERATION", "PERMISSION"], rows)
     else:
-        click.echo("There are no such ACLs.", err=True)
+        say("There are no such ACLs.", err=True)
 
 
 @acl.command(epilog="""\b
@@ -157,7 +158,7 @@ def create(bootstrap: str, client_config: list[tuple[str, str]], pattern_type: s
     wanted = _bindings(pattern_type, given)
     with admin_of(bootstrap, client_config) as admin:
         refuse_failed(admin.create_acls(wanted))
-    click.echo(f"Created {plural(len(wanted), 'ACL')}.")
+    say(f"Created {plural(len(wanted), 'ACL')}.")
 
 
 @acl.command(epilog="""\b
@@ -192,10 +193,10 @@ def delete(
         echo_json({"executed": execute, "acls": list(found)})
         return
     for each in found:
-        click.echo(f"{each.permission} {each.principal} from {each.host}: {each.operation} on {each.pattern_type} {each.resource_type} "
+        say(f"{each.permission} {each.principal} from {each.host}: {each.operation} on {each.pattern_type} {each.resource_type} "
                    f"{each.resource_name}")  # fmt: skip
     done = "Deleted" if execute else "Would delete"
-    click.echo(f"{done} {plural(len(found), 'ACL')}." + ("" if execute or not found else " Add --execute to do it."))
+    say(f"{done} {plural(len(found), 'ACL')}." + ("" if execute or not found else " Add --execute to do it."))
 
 
 def resources_of(

@@ -21,6 +21,7 @@ from pylog_spark.cli.common import (
     echo_table,
     json_option,
     plural,
+    say,
     since_option,
     time_option,
     until_option,
@@ -100,7 +101,7 @@ def export_(
         else:
             with admin_of(bootstrap, client_config) as admin:
                 ending = export(admin, topic, output, options, report)
-    click.echo(f"{output}: {_summary(ending)}")
+    say(f"{output}: {_summary(ending)}")
 
 
 @archive.command("import")
@@ -144,13 +145,13 @@ def import_(
         with _progress("offsets imported") as report:
             given = client_settings(bootstrap, client_config)
             name, records = import_lines(given, LinesReader(file), options, resume, _say, report)
-        click.echo(f"Topic {name} is whole: {plural(records, 'record')} imported.")
+        say(f"Topic {name} is whole: {plural(records, 'record')} imported.")
         return
     if resume:
         raise click.UsageError("--resume is for files of lines (.jsonl.zst): any other import goes on by itself.")
     with admin_of(bootstrap, client_config) as admin, _progress("offsets imported") as report:
         name, batches = restore(admin, ArchiveReader(file), options, _say, report)
-    click.echo(f"Topic {name} is whole: {plural(batches, 'batch', 'batches')} imported.")
+    say(f"Topic {name} is whole: {plural(batches, 'batch', 'batches')} imported.")
 
 
 @archive.command("restore")
@@ -186,7 +187,7 @@ def restore_(
     reader = StoredTopicReader(ArchiveLog(url), topic)
     with admin_of(bootstrap, client_config) as admin, _progress("offsets restored") as report:
         made, batches = restore(admin, reader, options, _say, report)
-    click.echo(f"Topic {made} is whole: {plural(batches, 'batch', 'batches')} restored.")
+    say(f"Topic {made} is whole: {plural(batches, 'batch', 'batches')} restored.")
 
 
 @archive.command()
@@ -210,7 +211,7 @@ def verify(file: str, as_json: bool) -> None:
         echo_json({"begin": document(beginning), "end": document(ending)})
         return
     _show(beginning, ending)
-    click.echo(f"{file} is whole: {_summary(ending)}", err=True)
+    say(f"{file} is whole: {_summary(ending)}", err=True)
 
 
 @archive.command("list")
@@ -281,7 +282,7 @@ def copy(
             return (each.segment for each in copy_topic(admin, objects, topic, options, _say))
 
         for topic in topics:
-            click.echo(_copied(topic, list(segments(topic))))
+            say(_copied(topic, list(segments(topic))))
         if every is not None:
             _copy_until_stopped(topics, segments, every)
 
@@ -304,7 +305,7 @@ def _copy_until_stopped(
                 except (LogError, OSError) as error:
                     _say(f"{topic}: {str(error).rstrip('.')}; this is tried again in {every_s:g} s")
                 if copied:
-                    click.echo(_copied(topic, copied))
+                    say(_copied(topic, copied))
                 if stop.wait(0):
                     return
 
@@ -315,7 +316,7 @@ def _copied(topic: str, segments: Sequence[StoredSegment]) -> str:
 
 
 def _say(line: str) -> None:
-    click.echo(f"{line}.", err=True)
+    say(f"{line}.", err=True)
 
 
 @archive.command()

@@ -15,6 +15,7 @@ from pylog_spark.cli.common import (
     echo_table,
     json_option,
     plural,
+    say,
 )
 
 _EPILOG = """\b
@@ -77,10 +78,10 @@ def audit(
 
 def _summary(report: Report) -> None:
     for topic, begin_ms in sorted(report.begins_ms.items()):
-        click.echo(f"Records of {topic} were deleted: its windows are compared from {_time(begin_ms)} on.", err=True)
+        say(f"Records of {topic} were deleted: its windows are compared from {_time(begin_ms)} on.", err=True)
     compared = f"{plural(report.windows, 'window')} with {plural(report.records, 'record')}"
     until = "" if report.ends_ms is None else f" up to {_time(report.ends_ms)}"
-    click.echo(f"Compared {compared}{until}: {len(report.differences) or 'none'} of them differ.", err=True)
+    say(f"Compared {compared}{until}: {len(report.differences) or 'none'} of them differ.", err=True)
 
 
 def _time(ms: int) -> str:

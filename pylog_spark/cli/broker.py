@@ -13,7 +13,7 @@ from pylog_spark.broker import loggers
 from pylog_spark.broker.errors import BrokerError
 from pylog_spark.broker.process import Broker, open_broker
 from pylog_spark.broker.setting import ConfigError
-from pylog_spark.cli.common import SettingOption
+from pylog_spark.cli.common import SettingOption, say
 from pylog_spark.cli.log_lines import FORMATTERS, log_to_stderr
 from pylog_spark.cli.signals import StopSignal
 
@@ -225,7 +225,7 @@ def _serve(running: Broker, beside: "list[tuple[str, Callable[[], None]]]") -> N
     stop = StopSignal()
     topics, partitions = f"{running.topic_count} topics", f"{running.partition_count} partitions"
     counts = ", ".join([topics, partitions, *(what for what, _ in beside)])
-    click.echo(f"pylog broker ready on {_addresses(running)} (data in {running.data_dir}, {counts}, pid {os.getpid()})")
+    say(f"pylog broker ready on {_addresses(running)} (data in {running.data_dir}, {counts}, pid {os.getpid()})")
     sys.stdout.flush()
     running.when_failed(stop.come)
     log = logging.getLogger("pylog.broker")

@@ -23,6 +23,7 @@ from pylog_spark.cli.common import (
     execute_option,
     json_option,
     plural,
+    say,
 )
 from pylog_spark.cli.reset import expanded, moves_of, reset_options, scenario_of, selection_of
 from pylog_spark.client.errors import LogError
@@ -59,22 +60,20 @@ def show(directory: str, as_json: bool) -> None:
     if as_json:
         echo_json(shown)
         return
-    click.echo(f"Query {shown['query_id']}, {'with' if shown['stateful'] else 'without'} state")
+    say(f"Query {shown['query_id']}, {'with' if shown['stateful'] else 'without'} state")
     finished = "none" if shown["finished_batch"] is None else shown["finished_batch"]
-    click.echo(f"Batches {found.planned[0]} to {found.planned[-1]} are kept, the last finished one is {finished}")
+    say(f"Batches {found.planned[0]} to {found.planned[-1]} are kept, the last finished one is {finished}")
     if shown["unfinished_batch"] is not None:
-        click.echo(
-            f"Batch {shown['unfinished_batch']} is planned and not finished: the query runs it again when it starts"
-        )
-    click.echo(f"Planned {_time(shown['planned_ms'])}, watermark {_time(shown['watermark_ms'])}")
+        say(f"Batch {shown['unfinished_batch']} is planned and not finished: the query runs it again when it starts")
+    say(f"Planned {_time(shown['planned_ms'])}, watermark {_time(shown['watermark_ms'])}")
     rows = [
         [row[key] for key in ("source", "topic", "partition", "start", "end", "records")] for row in shown["offsets"]
     ]
     if rows:
-        click.echo(f"Batch {found.planned[-1]} by partition:")
+        say(f"Batch {found.planned[-1]} by partition:")
         echo_table(["SOURCE", "TOPIC", "PARTITION", "START", "END", "OFFSETS"], [_dashed(row) for row in rows])
     for name, offset in shown["other_sources"].items():
-        click.echo(f"Source {name} reads something else: {offset or 'no offset yet'}")
+        say(f"Source {name} reads something else: {offset or 'no offset yet'}")
 
 
 @checkpoint.command(epilog="Example: pylog checkpoint lag ./checkpoint -b 127.0.0.1:9092")
@@ -102,9 +101,9 @@ def lag(
     heads = ["SOURCE", "TOPIC", "PARTITION", "OFFSET", "END", "LAG", "BYTES", "SECONDS"]
     echo_table(heads, [_dashed([name, *_shown(each)]) for name, of_source in lags.items() for each in of_source])
     total = sum(each.lag or 0 for of_source in lags.values() for each in of_source)
-    click.echo(f"Behind by {plural(total, 'record')} at the end of batch {found.last}.", err=True)
+    say(f"Behind by {plural(total, 'record')} at the end of batch {found.last}.", err=True)
     for each in (each for of_source in lags.values() for each in of_source if each.missing):
-        click.echo(f"{each.topic}-{each.partition}: {each.missing}.", err=True)
+        say(f"{each.topic}-{each.partition}: {each.missing}.", err=True)
 
 
 @checkpoint.command(epilog="""\b
@@ -162,13 +161,13 @@ def rewind(
     rows = [[row[key] for key in ("source", "topic", "partition", "offset", "new_offset")] for row in moves]
     echo_table(["SOURCE", "TOPIC", "PARTITION", "OFFSET", "NEW-OFFSET"], [_dashed(row) for row in rows])
     for sentence in _means(found, to_batch, change):
-        click.echo(sentence, err=True)
+        say(sentence, err=True)
     done = (
         f"What was there before is in {files.location}/{backup}."
         if execute
         else "Nothing is changed without --execute."
     )
-    click.echo(done, err=True)
+    say(done, err=True)
 
 
 @checkpoint.command("fork", epilog="Example: pylog checkpoint fork ./checkpoint ./checkpoint-of-the-copy")
@@ -189,9 +188,7 @@ def fork_(directory: str, to: str, stopped: bool, as_json: bool) -> None:
     if as_json:
         echo_json({"query_id": query_id, "forked_from": found.query_id, "batch": found.planned[-1]})
     else:
-        click.echo(
-            f"{to} is the checkpoint of query {query_id}, which goes on after batch {found.planned[-1]}.", err=True
-        )
+        say(f"{to} is the checkpoint of query {query_id}, which goes on after batch {found.planned[-1]}.", err=True)
 
 
 def _described(found: Checkpoint) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import click
 
 from pylog_spark.cli.command_config import command_config, command_config_option
+from pylog_spark.results.markup import printable
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -190,9 +191,24 @@ def client_settings(bootstrap: str, more: Iterable[tuple[str, str]] = ()) -> dic
     return {"client.id": "pylog-cli", **command_config(), "bootstrap.servers": bootstrap, **dict(more)}
 
 
+def say(line: str, *, err: bool = False) -> None:
+    """Print one line. The only way in which commands print text that others have chosen, such as names: what is not printable in it is shown as
+    an escape, does nothing to the terminal, and begins no line."""
+    click.echo(printable(line), err=err)
+
+
 def echo_json(value: object) -> None:
     """Print `value` as indented JSON; dataclasses in it as `document` gives them."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False, default=document))
+    text = json.dumps(value, indent=2, ensure_ascii=False, default=document)
+    # JSON itself escapes only those below the space.
+    click.echo("\n".join(map(_escaped, text.split("\n"))))
+
+
+def _escaped(line: str) -> str:
+    """A line of JSON in which what is not printable is escaped as JSON has it."""
+    return (
+        line if line.isprintable() else "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in line)
+    )
 
 
 def document(result: "DataclassInstance") -> dict[str, Any]:
@@ -206,11 +222,11 @@ def echo_table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> Non
     from rich.table import Table
     from rich.text import Text
 
-    cells = [[str(cell) for cell in row] for row in rows]
+    cells = [[printable(str(cell)) for cell in row] for row in rows]
     table = Table(box=None, padding=(0, _COLUMN_GAP, 0, 0), pad_edge=False, show_header=True, header_style="")
     for index, heading in enumerate(headings):
         numeric = bool(cells) and all(_is_number(row[index]) for row in cells)
-        table.add_column(Text(heading), justify="right" if numeric else "left", overflow="fold")
+        table.add_column(Text(printable(heading)), justify="right" if numeric else "left", overflow="fold")
     for row in cells:
         # As text: square brackets in a name are no markup.
         table.add_row(*map(Text, row))

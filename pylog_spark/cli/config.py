@@ -14,6 +14,7 @@ from pylog_spark.cli.common import (
     echo_json,
     echo_table,
     json_option,
+    say,
     settings_of,
 )
 from pylog_spark.client.admin import Admin
@@ -75,12 +76,12 @@ def describe(
     for index, resource in enumerate(described):
         if index:
             click.echo()
-        click.echo(f"{_HEADINGS[kind]} {resource['name']}")
+        say(f"{_HEADINGS[kind]} {resource['name']}")
         rows = [(each["name"], _shown(each["value"]), each["source"]) for each in resource["configs"]]
         if rows:
             echo_table(["NAME", "VALUE", "SOURCE"], rows)
         else:
-            click.echo("All settings have their defaults; --all shows them.")
+            say("All settings have their defaults; --all shows them.")
 
 
 @config.command(epilog="""\b
@@ -119,7 +120,7 @@ def alter(
         if kind != "broker-logger":
             _check_known(admin, kind, name, deleted)
         admin.alter_configs(kind, name, changes, validate_only=dry_run)
-    click.echo(f"Would have changed {kind} {name}." if dry_run else f"Changed {kind} {name}.")
+    say(f"Would have changed {kind} {name}." if dry_run else f"Changed {kind} {name}.")
 
 
 def _all_of(admin: Admin, kind: str) -> list[str]:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import click
 
-from pylog_spark.cli.common import bootstrap_option, client_config_option, client_settings, milliseconds
+from pylog_spark.cli.common import bootstrap_option, client_config_option, client_settings, milliseconds, say
 from pylog_spark.client.consumer import Consumer, Record
 from pylog_spark.client.json_lines import to_line
 
@@ -72,7 +72,7 @@ def consume(
         config={"isolation.level": isolation, **client_settings(bootstrap, client_config)},
     )
     if start == "latest" and offset is None and timestamp is None and sys.stderr.isatty():
-        click.echo("Waiting for new records (--from-beginning shows the old ones too). Ctrl-C ends.", err=True)
+        say("Waiting for new records (--from-beginning shows the old ones too). Ctrl-C ends.", err=True)
     _print(consumer, _formatter("json" if as_json else form, key_separator), max_messages)
 
 

@@ -15,6 +15,7 @@ from pylog_spark.cli.common import (
     echo_json,
     echo_table,
     json_option,
+    say,
     since_option,
     time_option,
 )
@@ -110,9 +111,7 @@ def create(
         policy = next((each.value or "" for each in described.configs if each.name == "cleanup.policy"), "")
         is_own = "compact" in policy
         into = own_archive(objects, name, create=True) if is_own else objects
-        for _ in copy_topic(
-            admin, into, topic, CopyOptions(is_cut=True), lambda line: click.echo(f"{line}.", err=True)
-        ):
+        for _ in copy_topic(admin, into, topic, CopyOptions(is_cut=True), lambda line: say(f"{line}.", err=True)):
             pass
     log = ArchiveLog(url, objects=into)
     numbers = range(log.stored_topics([topic])[0].partitions)
@@ -120,7 +119,7 @@ def create(
         raise click.BadParameter(f"Topic {topic} has no partition {unknown[0]}.", param_hint="--offsets")
     ranges = offsets or {number: _range(log, topic, number, since, until) for number in numbers}
     made = create_cut(objects, log, name, topic, ranges, is_own=is_own)
-    click.echo(
+    say(
         f"Cut {name}: {sum(end - start for _, start, end in made.ranges)} offsets of topic {topic}, SHA-256 {made.sha256}."
     )
 
@@ -166,7 +165,7 @@ def verify(name: str, url: str) -> None:
 
     found = _found(url, name)[1]
     verify_cut(ArchiveLog(url, cut=name), found)
-    click.echo(f"Cut {name} is what it was: SHA-256 {found.sha256}.")
+    say(f"Cut {name} is what it was: SHA-256 {found.sha256}.")
 
 
 @cut.command()
@@ -177,7 +176,7 @@ def delete(name: str, url: str) -> None:
     from pylog_spark.archive.store.cutting import delete_cut
 
     delete_cut(*_found(url, name))
-    click.echo(f"Deleted cut {name}.")
+    say(f"Deleted cut {name}.")
 
 
 def _found(url: str, name: str) -> tuple[Objects, Cut]:

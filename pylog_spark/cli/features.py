@@ -10,6 +10,7 @@ from pylog_spark.cli.common import (
     echo_table,
     execute_option,
     json_option,
+    say,
 )
 from pylog_spark.cluster.features import FEATURE
 
@@ -34,7 +35,7 @@ def features(
         found = admin.features()
     if level is not None:
         done = f"The cluster is at level {level}." if execute else f"Every broker understands level {level}."
-        click.echo(done + ("" if execute else " Nothing was changed: say --execute to raise it."), err=True)
+        say(done + ("" if execute else " Nothing was changed: say --execute to raise it."), err=True)
     elif as_json:
         echo_json(found)
     else:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import click
 
-from pylog_spark.cli.common import SettingOption
+from pylog_spark.cli.common import SettingOption, say
 from pylog_spark.cli.passwords import VARIABLE, password_of, password_option
 
 
@@ -63,7 +63,7 @@ def format_(
                 users[index] = replace(user, password=asked[user.name])
         directory = data_dir or broker.text("log.dirs")
         for sentence in add_users(directory, broker, users):
-            click.echo(sentence)
+            say(sentence)
     except ConfigError as error:
         raise click.UsageError(str(error)) from error
     except FormatError as error:

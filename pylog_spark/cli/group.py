@@ -14,6 +14,7 @@ from pylog_spark.cli.common import (
     json_option,
     plural,
     refuse_failed,
+    say,
 )
 from pylog_spark.cli.reset import Partition, expanded, moves_of, reset_options, scenario_of, selection_of
 from pylog_spark.client.admin import Admin
@@ -56,7 +57,7 @@ def list_(
         rows = [(group.group_id, group.state, group.type, group.protocol_type or "-") for group in found]
         echo_table(["GROUP", "STATE", "TYPE", "PROTOCOL"], rows)
     else:
-        click.echo("There are no groups.", err=True)
+        say("There are no groups.", err=True)
 
 
 @group.command(epilog="Example: pylog group describe my-group --members")
@@ -157,9 +158,9 @@ def delete(
 
 def _say(executed: bool, done: str) -> None:
     if executed:
-        click.echo(f"{done[0].upper()}{done[1:]}.", err=True)
+        say(f"{done[0].upper()}{done[1:]}.", err=True)
     else:
-        click.echo(f"Would have {done}; nothing is changed without --execute.", err=True)
+        say(f"Would have {done}; nothing is changed without --execute.", err=True)
 
 
 def _or_dash(value: object) -> object:
@@ -217,8 +218,8 @@ def _show(described: dict[str, Any], members: bool) -> None:
     rows = described["partitions"]
     lag = sum(row["lag"] or 0 for row in rows)
     how = f", {described['type']}" + (f", {described['assignor']}" if described["assignor"] else "")
-    click.echo(f"Group {described['group_id']} ({described['state']}{how})")
-    click.echo(f"{plural(len(described['members']), 'member')}, {plural(len(rows), 'partition')}, lag {lag}")
+    say(f"Group {described['group_id']} ({described['state']}{how})")
+    say(f"{plural(len(described['members']), 'member')}, {plural(len(rows), 'partition')}, lag {lag}")
     if rows:
         shown = ["topic", "partition", "offset", "end_offset", "lag"]
         heads = ["TOPIC", "PARTITION", "OFFSET", "END", "LAG"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pylog_spark.cli.common import echo_json, echo_table, json_option, plural
+from pylog_spark.cli.common import echo_json, echo_table, json_option, plural, say
 from pylog_spark.client.errors import LogError, translated
 
 if TYPE_CHECKING:
@@ -62,10 +62,10 @@ def show_stored(directory: str, topics: Sequence[str], *, internal: bool, verify
         more = ["BATCHES", "RECORDS", "CODECS"] if verify else []
         echo_table([*heads, *more], [[_shown(value) for value in row.values()] for row in rows])
     for line in notices:
-        click.echo(f"{line}.", err=True)
+        say(f"{line}.", err=True)
     if verify:
         what = plural(len(notices), "place") if notices else "nothing"
-        click.echo(f"Read {plural(sum(row['records'] for row in rows), 'record')}; {what} to report.", err=True)
+        say(f"Read {plural(sum(row['records'] for row in rows), 'record')}; {what} to report.", err=True)
         if notices:
             raise click.exceptions.Exit(1)
 

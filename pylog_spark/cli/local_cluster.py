@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from pylog_spark.cli.common import SettingOption
+from pylog_spark.cli.common import SettingOption, say
 from pylog_spark.cli.signals import StopSignal
 from pylog_spark.testing.login import MODULES
 
@@ -52,20 +52,16 @@ def start(directory: str, brokers: int, settings: list[tuple[str, str]], tls: bo
     except ProcessError as error:
         raise click.ClickException(str(error)) from error
     for broker in cluster.brokers:
-        click.echo(
-            f"broker {broker.broker_id}: {broker.bootstrap_servers}, pid {broker.pid}, data in {broker.data_dir}"
-        )
-    click.echo(f"ZooKeeper: {cluster.zookeeper.address}, pid {cluster.zookeeper.pid}")
+        say(f"broker {broker.broker_id}: {broker.bootstrap_servers}, pid {broker.pid}, data in {broker.data_dir}")
+    say(f"ZooKeeper: {cluster.zookeeper.address}, pid {cluster.zookeeper.pid}")
     if tls or sasl:
-        click.echo(f"settings of clients, for --command-config: {cluster.client_properties()}")
-    click.echo(
-        f"pylog cluster ready on {cluster.bootstrap_servers} (Ctrl-C stops it; it starts again from {directory})"
-    )
+        say(f"settings of clients, for --command-config: {cluster.client_properties()}")
+    say(f"pylog cluster ready on {cluster.bootstrap_servers} (Ctrl-C stops it; it starts again from {directory})")
     gone: set[int] = set()
     while not stop.wait(_LOOK_S):
         for broker in cluster.brokers:
             if not broker.running and broker.broker_id not in gone:
                 gone.add(broker.broker_id)
-                click.echo(f"broker {broker.broker_id} has ended; stop and start the cluster to run it again")
+                say(f"broker {broker.broker_id} has ended; stop and start the cluster to run it again")
     cluster.close()
-    click.echo("stopped")
+    say("stopped")

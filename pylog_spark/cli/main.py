@@ -109,7 +109,10 @@ def main() -> NoReturn:
         sentence = _sentence(error)
         if sentence is None:
             raise
-        click.echo(f"Error: {sentence.rstrip('.')}.", err=True)
+        from pylog_spark.results.markup import printable
+
+        # A broker's sentence may have a name in it that somebody else chose.
+        click.echo(printable(f"Error: {sentence.rstrip('.')}."), err=True)
         sys.exit(EXIT_FAILED)
 
 

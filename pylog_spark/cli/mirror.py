@@ -19,6 +19,7 @@ from pylog_spark.cli.common import (
     echo_table,
     json_option,
     plural,
+    say,
 )
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ def _run(running: Any, stopping: threading.Event, stop: Any, failures: list[Exce
 
 
 def _say(line: str) -> None:
-    click.echo(line)
+    say(line)
     sys.stdout.flush()
 
 
@@ -189,7 +190,7 @@ def lag(
         ]  # fmt: skip
         echo_table(["TOPIC", "PARTITION", "SOURCE", "COPY", "LAG"], shown)
     else:
-        click.echo("The target has no mirrors of that source.", err=True)
+        say("The target has no mirrors of that source.", err=True)
 
 
 def _admin(settings: dict[str, str]) -> "Admin":
@@ -211,4 +212,4 @@ def promote(topic: str, bootstrap: str, client_config: list[tuple[str, str]]) ->
 
     with admin_of(bootstrap, client_config) as admin:
         end(admin, topic)
-    click.echo(f"Topic {topic} is no mirror any more: it can be written to.")
+    say(f"Topic {topic} is no mirror any more: it can be written to.")

@@ -16,6 +16,7 @@ from pylog_spark.cli.common import (
     duration_ms,
     echo_json,
     named_values,
+    say,
 )
 from pylog_spark.client.admin import Admin
 from pylog_spark.client.errors import LogError
@@ -82,7 +83,7 @@ def produce(
     Lines are taken as bytes, whatever their encoding. It returns when every record is acknowledged.
     """
     if file is None and sys.stdin.isatty():
-        click.echo("Type one record on each line; Ctrl-D ends.", err=True)
+        say("Type one record on each line; Ctrl-D ends.", err=True)
     compressed = [("compression.type", compression)] if compression else []
     settings = client_settings(bootstrap, [*compressed, *client_config])
     encoded = [(name, value.encode()) for name, value in headers]
@@ -160,4 +161,4 @@ def _report(topic: str, written: FlushResult, as_json: bool) -> None:
     else:
         count = written.records
         where = f"{len(offsets)} partitions" if len(offsets) != 1 else f"partition {next(iter(offsets)).partition}"
-        click.echo(f"Wrote {count} record{'' if count == 1 else 's'} to {topic} ({where}).", err=True)
+        say(f"Wrote {count} record{'' if count == 1 else 's'} to {topic} ({where}).", err=True)

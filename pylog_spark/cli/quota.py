@@ -13,6 +13,7 @@ from pylog_spark.cli.common import (
     echo_table,
     json_option,
     refuse_failed,
+    say,
 )
 
 _TYPES = ("user", "client-id", "ip")
@@ -89,7 +90,7 @@ def list_(bootstrap: str, client_config: list[tuple[str, str]], as_json: bool, *
                 for each in found for name, value in sorted(each.quotas.items())]  # fmt: skip
         echo_table(["ENTITY", "QUOTA", "VALUE"], rows)
     else:
-        click.echo("There are no quotas.", err=True)
+        say("There are no quotas.", err=True)
 
 
 @quota.command("set", epilog=f"""\b
@@ -112,7 +113,7 @@ def set_(
     entity, values = _named(given), dict(map(_quota, quotas))
     with admin_of(bootstrap, client_config) as admin:
         refuse_failed(admin.alter_client_quotas([(entity, values)], validate_only=dry_run))
-    click.echo(f"{'Would have set' if dry_run else 'Set'} {', '.join(values)} of {_shown(entity)}.")
+    say(f"{'Would have set' if dry_run else 'Set'} {', '.join(values)} of {_shown(entity)}.")
 
 
 @quota.command(epilog="""\b
@@ -136,7 +137,7 @@ def remove(quotas: tuple[str, ...], bootstrap: str, client_config: list[tuple[st
             raise click.ClickException(f"{_shown(entity)} has no quota {', '.join(missing)}.")
         if gone:
             refuse_failed(admin.alter_client_quotas([(entity, dict.fromkeys(gone))]))
-    click.echo(f"Removed {', '.join(gone)} of {_shown(entity)}." if gone else f"{_shown(entity)} has no quotas.")
+    say(f"Removed {', '.join(gone)} of {_shown(entity)}." if gone else f"{_shown(entity)} has no quotas.")
 
 
 def _quota(text: str) -> tuple[str, float]:

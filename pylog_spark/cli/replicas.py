@@ -24,6 +24,7 @@ from pylog_spark.cli.common import (
     partitions_of,
     plural,
     refuse_failed,
+    say,
 )
 from pylog_spark.client.admin import Admin
 from pylog_spark.cluster.errors import Refusal
@@ -71,9 +72,7 @@ def describe(bootstrap: str, client_config: list[tuple[str, str]], as_json: bool
         shown = [{"topic": topic, **{key: getattr(partition, key) for key in kept}} for topic, partition in troubled]
         echo_json({"cluster_id": cluster.cluster_id, "brokers": brokers, "dead": dead, "not_in_sync": shown})
         return
-    click.echo(
-        f"Cluster {cluster.cluster_id}: {plural(len(brokers), 'broker')}, {plural(len(partitions), 'partition')}."
-    )
+    say(f"Cluster {cluster.cluster_id}: {plural(len(brokers), 'broker')}, {plural(len(partitions), 'partition')}.")
     rows = [
         (
             broker["node_id"],
@@ -89,9 +88,10 @@ def describe(bootstrap: str, client_config: list[tuple[str, str]], as_json: bool
     echo_table(["BROKER", "ADDRESS", "RACK", "CONTROLLER", "LEADS", "REPLICAS", "IN-SYNC"], rows)
     for node in dead:
         has = plural(holds[node.node_id], "replica")
-        click.echo(f"Broker {node.node_id}, last at {node.host}:{node.port}, is dead; it has {has}.")
+        say(f"Broker {node.node_id}, last at {node.host}:{node.port}, is dead; it has {has}.")
     if troubled:
-        click.echo(f"\n{plural(len(troubled), 'partition')} not in sync:")
+        click.echo()
+        say(f"{plural(len(troubled), 'partition')} not in sync:")
         lacking = [
             (
                 topic,
@@ -156,11 +156,11 @@ def reassign(
             rows = [(*partition, _ids(present.get(partition, ())), _ids(to)) for partition, to in moves.items()]
             echo_table(["TOPIC", "PARTITION", "FROM", "TO"], rows)
         else:
-            click.echo("Every replica is where it should be.", err=True)
+            say("Every replica is where it should be.", err=True)
         if not moves:
             return
         if not execute:
-            click.echo("Nothing was moved: add --execute to do it.", err=True)
+            say("Nothing was moved: add --execute to do it.", err=True)
             return
         _move(admin, moves, throttle, wait)
 
@@ -188,7 +188,7 @@ def moves(bootstrap: str, client_config: list[tuple[str, str]], as_json: bool) -
         ]
         echo_table(["TOPIC", "PARTITION", "REPLICAS", "ADDING", "REMOVING"], rows)
     else:
-        click.echo("No replica is being moved.", err=True)
+        say("No replica is being moved.", err=True)
 
 
 @click.command(epilog="Example: pylog cluster cancel events --execute")
@@ -207,7 +207,7 @@ def cancel(topics: tuple[str, ...], execute: bool, bootstrap: str, client_config
             # The throttle of a command that was stopped is removed when its move is cancelled.
             _unthrottle(admin, {topic for topic, _ in chosen})
     done = "Ended" if execute else "Would end"
-    click.echo(f"{done} {plural(len(chosen), 'move')}." + ("" if execute or not chosen else " Add --execute to do it."))
+    say(f"{done} {plural(len(chosen), 'move')}." + ("" if execute or not chosen else " Add --execute to do it."))
 
 
 @click.command(epilog="Example: pylog cluster elect events")
@@ -226,7 +226,7 @@ def elect(
         chosen = [partition for text in topics for partition in partitions_of(admin, text)] if topics else None
         results = admin.elect_leaders(chosen, unclean=unclean)
     refuse_failed(results)
-    click.echo(f"Elected {plural(len(results), 'leader')}.")
+    say(f"Elected {plural(len(results), 'leader')}.")
 
 
 @click.command(epilog="Example: pylog cluster unregister 3 --execute")
@@ -241,9 +241,9 @@ def unregister(broker: int, execute: bool, bootstrap: str, client_config: list[t
         if execute:
             admin.unregister_broker(broker)
     done = "is unregistered" if execute else "would be unregistered; add --execute to do it"
-    click.echo(f"Broker {broker} {done}.")
+    say(f"Broker {broker} {done}.")
     if left:
-        click.echo(f"It still has {plural(left, 'replica')}: move them with pylog cluster reassign.", err=True)
+        say(f"It still has {plural(left, 'replica')}: move them with pylog cluster reassign.", err=True)
 
 
 def _present(admin: Admin) -> Placement:
@@ -319,7 +319,7 @@ def _watch(admin: Admin, moves: set[TopicPartition]) -> None:
             if not left:
                 break
             time.sleep(_POLL_S)
-    click.echo(f"Moved {plural(len(moves), 'partition')} in {time.monotonic() - started:.1f} s.", err=True)
+    say(f"Moved {plural(len(moves), 'partition')} in {time.monotonic() - started:.1f} s.", err=True)
 
 
 def _throttle(admin: Admin, topics: set[str], rate: int) -> None:

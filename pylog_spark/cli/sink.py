@@ -17,6 +17,7 @@ from pylog_spark.cli.common import (
     json_option,
     open_for_s,
     plural,
+    say,
 )
 from pylog_spark.client.errors import LogError, translated
 from pylog_spark.errors import PylogError
@@ -54,7 +55,7 @@ def list_(only_open: bool, bootstrap: str, client_config: list[tuple[str, str]],
         ]
         echo_table(["KEY", "VERSION", "STATE", "OPEN", "OPEN-FOR-S", "TOPICS"], cells)
     else:
-        click.echo("There are no exactly-once writes.", err=True)
+        say("There are no exactly-once writes.", err=True)
 
 
 @sink.command(epilog="Example: pylog sink finish 8a5ae1a5-7bf4-4d5c-a1b4-0d2b8f1a7f5e")
@@ -84,7 +85,7 @@ def finish(keys: tuple[str, ...], bootstrap: str, client_config: list[tuple[str,
             overview.finish_decided(settings, key)
     if as_json:
         echo_json(ended)
-    click.echo(f"Finished {plural(len(ended), 'write')}.", err=True)
+    say(f"Finished {plural(len(ended), 'write')}.", err=True)
 
 
 @sink.command(epilog="Example: pylog sink abort 8a5ae1a5-7bf4-4d5c-a1b4-0d2b8f1a7f5e --execute")
@@ -104,9 +105,7 @@ def abort(key: str, execute: bool, bootstrap: str, client_config: list[tuple[str
     if as_json:
         echo_json({"key": key, "transactional_ids": ids, "executed": execute})
     what = f"{plural(len(ids), 'transaction')} of {key}"
-    click.echo(
-        f"Aborted {what}." if execute else f"Would abort {what}; nothing is changed without --execute.", err=True
-    )
+    say(f"Aborted {what}." if execute else f"Would abort {what}; nothing is changed without --execute.", err=True)
 
 
 def _row(status: overview.WriteStatus, described: Mapping[str, TransactionDescription]) -> dict[str, Any]:

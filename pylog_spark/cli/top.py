@@ -26,6 +26,7 @@ from pylog_spark.cli.common import (
     echo_json,
     echo_table,
     json_option,
+    say,
 )
 from pylog_spark.client.errors import LogError
 from pylog_spark.results.markup import printable
@@ -79,7 +80,7 @@ def top(
             _print(activity.look(), as_json)
         elif as_json:
             while True:
-                click.echo(json.dumps(activity.look(), default=document))
+                say(json.dumps(activity.look(), default=document))
                 sys.stdout.flush()
                 time.sleep(every_s)
         else:
@@ -109,7 +110,7 @@ def _print(sample: Sample, as_json: bool) -> None:
             click.echo()
         echo_table(headings, [["-" if cell is None else printable(str(cell)) for cell in row] for row in rows])
     for each in sample.left_out:
-        click.echo(f"Left out: {each}.", err=True)
+        say(f"Left out: {each}.", err=True)
 
 
 def _show(activity: Activity, every_s: float) -> None:

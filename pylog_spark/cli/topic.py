@@ -16,6 +16,7 @@ from pylog_spark.cli.common import (
     json_option,
     plural,
     refuse_failed,
+    say,
 )
 from pylog_spark.client.admin import EARLIEST, LATEST, Admin
 from pylog_spark.client.errors import LogError
@@ -58,12 +59,12 @@ def create(
         except LogError as error:
             if not (if_not_exists and error.kind == "TOPIC_ALREADY_EXISTS"):
                 raise
-            click.echo(f"Topic {name} exists already.", err=True)
+            say(f"Topic {name} exists already.", err=True)
             return
     if as_json:
         echo_json(made)
     else:
-        click.echo(f"Created topic {name} with {plural(made.num_partitions, 'partition')}.")
+        say(f"Created topic {name} with {plural(made.num_partitions, 'partition')}.")
 
 
 @topic.command("list")
@@ -86,7 +87,7 @@ def list_(internal: bool, bootstrap: str, client_config: list[tuple[str, str]], 
             ["TOPIC", "PARTITIONS", "ID"], [(topic.name, len(topic.partitions), topic.topic_id) for topic in shown]
         )
     else:
-        click.echo("There are no topics yet: create one with 'pylog topic create NAME'.", err=True)
+        say("There are no topics yet: create one with 'pylog topic create NAME'.", err=True)
 
 
 @topic.command()
@@ -149,7 +150,7 @@ def alter(
             admin.alter_configs("topic", name, changes)
         if partitions is not None:
             admin.create_partitions(name, partitions)
-    click.echo(f"Changed topic {name}.")
+    say(f"Changed topic {name}.")
 
 
 @topic.command()
@@ -172,7 +173,7 @@ def delete(
     refuse_failed(result for result in results if result.error not in gone)
     deleted = [result.name for result in results if not result.error]
     if deleted:
-        click.echo(f"Deleted {', '.join(deleted)}.")
+        say(f"Deleted {', '.join(deleted)}.")
 
 
 def _by_partition(offsets: Iterable[PartitionOffset]) -> dict[int, int]:
@@ -200,10 +201,10 @@ def _described(admin: Admin, name: str, all_configs: bool) -> dict[str, Any]:
 def _show(described: dict[str, Any]) -> None:
     partitions = described["partitions"]
     span = sum(partition["end_offset"] - partition["start_offset"] for partition in partitions)
-    click.echo(f"Topic {described['name']} (id {described['topic_id']})")
-    click.echo(f"{plural(len(partitions), 'partition')}, {plural(span, 'offset')}")
+    say(f"Topic {described['name']} (id {described['topic_id']})")
+    say(f"{plural(len(partitions), 'partition')}, {plural(span, 'offset')}")
     for name, value in described["configs"].items():
-        click.echo(f"  {name}={value}")
+        say(f"  {name}={value}")
     rows = [
         (
             partition["partition"],

@@ -16,6 +16,7 @@ from pylog_spark.cli.common import (
     open_for_s,
     partitions_of,
     refuse_failed,
+    say,
 )
 from pylog_spark.client.admin import Admin
 from pylog_spark.client.errors import LogError
@@ -90,7 +91,7 @@ def list_(
         ]
         echo_table(["TRANSACTIONAL-ID", "STATE", "PREPARED", "OPEN-FOR-S", "PRODUCER", "COORDINATOR"], rows)
     else:
-        click.echo("There are no transactional ids.", err=True)
+        say("There are no transactional ids.", err=True)
 
 
 @transaction.command(epilog="Example: pylog transaction describe my-sink-0")
@@ -133,7 +134,7 @@ def producers(topics: tuple[str, ...], bootstrap: str, client_config: list[tuple
         ]
         echo_table(["TOPIC", "PARTITION", "PRODUCER", "EPOCH", "LAST-SEQUENCE", "START-OFFSET"], cells)
     else:
-        click.echo("No producer with an id writes there.", err=True)
+        say("No producer with an id writes there.", err=True)
 
 
 @transaction.command(epilog="""\b
@@ -179,7 +180,7 @@ def abort(
         f"transaction of {name}" if name is not None else f"transaction at {topic}-{partition}, offset {start_offset}"
     )
     done = f"Aborted the {what}." if execute else f"Would abort the {what}; nothing is changed without --execute."
-    click.echo(done, err=True)
+    say(done, err=True)
 
 
 def _openness(described: TransactionDescription | None) -> dict[str, Any]:
@@ -214,10 +215,8 @@ def _abort_in_partition(admin: Admin, topic: str, partition: int, start: int, ex
 
 
 def _show(description: TransactionDescription) -> None:
-    click.echo(f"Transactional id {description.transactional_id} ({description.state})")
-    click.echo(
-        f"producer {description.producer_id} epoch {description.producer_epoch}, coordinator {description.coordinator}"
-    )
+    say(f"Transactional id {description.transactional_id} ({description.state})")
+    say(f"producer {description.producer_id} epoch {description.producer_epoch}, coordinator {description.coordinator}")
     age_s = open_for_s(description)
     if age_s is not None and description.state not in _ENDED:
         limit = (
@@ -225,7 +224,7 @@ def _show(description: TransactionDescription) -> None:
             if is_prepared(description)
             else f" of {description.timeout_ms / 1000:.0f} s"
         )
-        click.echo(f"open for {age_s} s{limit}")
+        say(f"open for {age_s} s{limit}")
     if description.partitions:
         echo_table(["TOPIC", "PARTITION"], sorted(description.partitions))
 

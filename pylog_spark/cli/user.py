@@ -12,6 +12,7 @@ from pylog_spark.cli.common import (
     execute_option,
     json_option,
     refuse_failed,
+    say,
 )
 from pylog_spark.cli.passwords import password_of, password_option
 from pylog_spark.client.requests import raise_if_failed
@@ -56,7 +57,7 @@ def create(
     with admin_of(bootstrap, client_config) as admin:
         for mechanism in chosen:
             raise_if_failed(admin.set_user_scram_credential(name, password, mechanism, iterations))
-    click.echo(f"User {name} can log in by {' and '.join(chosen)}.")
+    say(f"User {name} can log in by {' and '.join(chosen)}.")
 
 
 @user.command("list", epilog="Example: pylog user list")
@@ -76,7 +77,7 @@ def list_(bootstrap: str, client_config: list[tuple[str, str]], as_json: bool) -
                 for each in found for each_credential in each.credentials]  # fmt: skip
         echo_table(["USER", "MECHANISM", "ITERATIONS"], rows)
     else:
-        click.echo("There are no users.", err=True)
+        say("There are no users.", err=True)
 
 
 @user.command(epilog="""\b
@@ -104,4 +105,4 @@ def delete(
     left = [each for each in present if each not in gone]
     what = f"User {name} can no longer log in by {' and '.join(gone)}" if left else f"User {name} is deleted"
     would = f"Would delete {' and '.join(gone)} of user {name}. Add --execute to do it."
-    click.echo(f"{what}." if execute else would)
+    say(f"{what}." if execute else would)
