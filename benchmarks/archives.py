@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 
+import zstandard
 from confluent_kafka import Consumer, TopicPartition
 
 from benchmarks.bench import PARTITIONS, Bench, Runs
 from benchmarks.executors import give_a_core_each
 from benchmarks.load import consume, create_topic, produce, round_trips_ms, texts, until
 from benchmarks.process import cpu_seconds, peak_rss_mib
-from pylog_spark.archive.container import zstandard_module
 from pylog_spark.archive.store.copying import CopyOptions, copy_topic
 from pylog_spark.archive.store.root import open_archive
 from pylog_spark.archive.store.segment import FRAME_BYTES
@@ -135,7 +135,7 @@ def copy(bench: Bench, records: int, figure: str) -> Runs:
     words = b"".join(texts(_VALUE_BYTES))[:FRAME_BYTES]
 
     def _compress() -> int:
-        compressor = zstandard_module().ZstdCompressor(level=CopyOptions().level, write_checksum=True)
+        compressor = zstandard.ZstdCompressor(level=CopyOptions().level, write_checksum=True)
         pieces = records * _VALUE_BYTES // len(words)
         for _ in range(pieces):
             compressor.compress(words)

@@ -1,7 +1,8 @@
 """The file of an archive: a tar archive (POSIX ustar) of which each member is a zstandard frame of its own, with its checksum.
 
 So `zstd` and `tar` read it, a reader needs the memory of one member, and a file that was cut goes on behind its last whole frame. The end
-of the tar archive, two blocks of zeros, is a last frame. Not thread-safe.
+of the tar archive, two blocks of zeros, is a last frame. Here as elsewhere zstandard is imported by the functions that use it: a broker and a
+Spark worker without an archive start without it. Not thread-safe.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import os
 import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import ModuleType
 from typing import BinaryIO
 
 from pylog_spark.client.errors import LogError
@@ -24,16 +24,6 @@ _CHUNK = 1 << 20
 # Enough for the header of any frame.
 _HEADER = 18
 _MODE = 0o644
-
-
-def zstandard_module() -> ModuleType:
-    """The library. Raises `LogError` with what to install."""
-    try:
-        import zstandard
-    except ImportError:
-        sentence = "An archive needs zstandard: pip install 'pylog-spark[archive]'."
-        raise LogError("INVALID_ARGUMENT", sentence) from None
-    return zstandard
 
 
 class NotAnArchive(LogError):
@@ -76,10 +66,11 @@ class ArchiveWriter:
     """
 
     def __init__(self, file: BinaryIO, level: int, modified_s: int) -> None:
-        zstd = zstandard_module()
+        import zstandard
+
         self._file = file
         self._modified_s = modified_s
-        self._compressor = zstd.ZstdCompressor(level=level, write_checksum=True, write_content_size=True)
+        self._compressor = zstandard.ZstdCompressor(level=level, write_checksum=True, write_content_size=True)
 
     def add(self, name: str, data: bytes) -> None:
         """Write a member. Raises OSError."""
@@ -144,26 +135,29 @@ def read_frame(path: str, file: BinaryIO) -> bytes | None:
     OSError
         The file cannot be read.
     """
-    zstd = zstandard_module()
+    import zstandard
+
     at = file.tell()
     header = file.read(_HEADER)
     if not header:
         return None
     try:
-        size = zstd.get_frame_parameters(header).content_size
-    except zstd.ZstdError:
+        size = zstandard.get_frame_parameters(header).content_size
+    except zstandard.ZstdError:
         raise NotAnArchive(path, f"there is no whole zstandard frame at byte {at}") from None
     if not 0 < size <= MEMBER_BYTES_MAX + 2 * _BLOCK:
         raise NotAnArchive(path, f"the frame at byte {at} is none of an archive, by its size")
     content = io.BytesIO()
-    decompressor, piece = zstd.ZstdDecompressor().decompressobj(), header
-    while not decompressor.eof:
+    decompressor, piece = zstandard.ZstdDecompressor().decompressobj(), header
+    while True:
         if not piece:
             raise NotAnArchive(path, f"it is cut inside of the frame at byte {at}")
         try:
             content.write(decompressor.decompress(piece))
-        except zstd.ZstdError as error:
+        except zstandard.ZstdError as error:
             raise NotAnArchive(path, f"the frame at byte {at} is damaged ({error})") from None
-        piece = b"" if decompressor.eof else file.read(_CHUNK)
+        if decompressor.eof:
+            break
+        piece = file.read(_CHUNK)
     file.seek(-len(decompressor.unused_data), os.SEEK_CUR)
     return content.getvalue()

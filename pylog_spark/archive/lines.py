@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from pylog_spark.archive.checking import beginning_in, ending_in
-from pylog_spark.archive.container import NotAnArchive, read_frame, zstandard_module
+from pylog_spark.archive.container import NotAnArchive, read_frame
 from pylog_spark.archive.document import (
     Beginning,
     Ending,
@@ -202,9 +202,10 @@ class _Done:
 
 class _Writer:
     def __init__(self, file: BinaryIO, level: int) -> None:
-        zstd = zstandard_module()
+        import zstandard
+
         self._file = file
-        self._compressor = zstd.ZstdCompressor(level=level, write_checksum=True, write_content_size=True)
+        self._compressor = zstandard.ZstdCompressor(level=level, write_checksum=True, write_content_size=True)
 
     def document(self, text: bytes) -> None:
         checksum = _CHECKSUM.pack(zlib.crc32(text))

@@ -62,12 +62,8 @@ def connect(broker: BrokerConfig, changes: ChangeQueue) -> SharedStore:
     """The store that `broker` shares with others. Raises `StoreError`, `MembershipError`."""
     address = broker.text("zookeeper.connect")
     assert address is not None
-    try:
-        from pylog_spark.cluster.store.zookeeper import ZooKeeperStore
-    except ImportError as error:
-        if (error.name or "").partition(".")[0] != "kazoo":
-            raise
-        raise MembershipError("A broker in a cluster needs kazoo: pip install 'pylog-spark[zookeeper]'.") from error
+    from pylog_spark.cluster.store.zookeeper import ZooKeeperStore
+
     session_ms = broker.number("zookeeper.session.timeout.ms")
     connection_ms = broker["zookeeper.connection.timeout.ms"] or session_ms
     assert isinstance(connection_ms, int)

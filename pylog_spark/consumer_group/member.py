@@ -102,7 +102,7 @@ class ConsumerGroup:
     Raises
     ------
     LogError
-        When ZooKeeper or the brokers cannot be reached, a topic does not exist, or kazoo is not installed.
+        When ZooKeeper or the brokers cannot be reached, or a topic does not exist.
 
     Examples
     --------

@@ -10,12 +10,9 @@ from pylog_spark.cluster.store import SharedStore, StoreError
 def open_store(
     zookeeper: str, session_timeout_ms: int, connection_timeout_ms: int, notify: Callable[[str], None]
 ) -> SharedStore:
-    """Connect to ZooKeeper. Raises `LogError` when it does not answer or its client library is not installed."""
-    try:
-        from pylog_spark.cluster.store.zookeeper import ZooKeeperStore
-    except ModuleNotFoundError as error:
-        sentence = "ConsumerGroup needs kazoo, which is not installed: pip install 'pylog-spark[zookeeper]'."
-        raise LogError("INVALID_ARGUMENT", sentence) from error
+    """Connect to ZooKeeper. Raises `LogError` when it does not answer."""
+    from pylog_spark.cluster.store.zookeeper import ZooKeeperStore
+
     try:
         return ZooKeeperStore(zookeeper, session_timeout_ms, connection_timeout_ms, notify, session_timeout_ms)
     except StoreError as error:

@@ -321,6 +321,7 @@ def test_the_broker_command_imports_nothing_that_it_may_not_need():
             "urllib.request",
             "shutil",
             "lzma",
+            "zstandard",
         ),
         *(f"pylog_spark.broker.{name}" for name in later),
     )

@@ -17,7 +17,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pylog_spark.archive.container import zstandard_module
 from pylog_spark.archive.runs import Run
 from pylog_spark.client.errors import LogError
 
@@ -97,11 +96,12 @@ class SegmentBuilder:
     """
 
     def __init__(self, topic: str, topic_id: str, partition: int, level: int, long_range: bool = False) -> None:
-        zstd = zstandard_module()
-        parameters = zstd.ZstdCompressionParameters.from_level(
+        import zstandard
+
+        parameters = zstandard.ZstdCompressionParameters.from_level(
             level, **(_LONG_RANGE if long_range else {}), write_checksum=True, write_content_size=True
         )
-        self._compressor = zstd.ZstdCompressor(compression_params=parameters)
+        self._compressor = zstandard.ZstdCompressor(compression_params=parameters)
         self._topic, self._topic_id, self._partition = topic, topic_id, partition
         self._content = bytearray()
         self._frames: list[Frame] = []
@@ -170,12 +170,13 @@ def read_footer(tail: bytes, name: str) -> Footer:
 
 def open_frame(data: bytes, frame: Frame, name: str) -> bytes:
     """The batches of a frame. Raises `SegmentError`."""
-    zstd = zstandard_module()
+    import zstandard
+
     if not 0 < frame.bytes <= FRAME_BYTES_MAX:
         raise SegmentError(name, f"the frame at byte {frame.position} is none of a segment, by its size")
     try:
-        if zstd.get_frame_parameters(data).content_size != frame.bytes:
+        if zstandard.get_frame_parameters(data).content_size != frame.bytes:
             raise SegmentError(name, f"the frame at byte {frame.position} has another size than the footer says")
-        return bytes(zstd.ZstdDecompressor().decompress(data))
-    except zstd.ZstdError as error:
+        return bytes(zstandard.ZstdDecompressor().decompress(data))
+    except zstandard.ZstdError as error:
         raise SegmentError(name, f"the frame at byte {frame.position} is damaged ({error})") from None

@@ -4,7 +4,6 @@ Its threads are in `pylog_spark.archive.tiered`; they read the topics that the c
 was really deleted.
 """
 
-import importlib.util
 import time
 from collections.abc import Callable
 
@@ -28,8 +27,6 @@ def archive_settings(broker: BrokerConfig) -> ArchiveSettings:
     if "@" in rest.partition("/")[0]:
         sentence = f"archive.url is refused: the {scheme} URL has credentials in it, which DescribeConfigs would show. Leave them to the environment."
         raise ConfigError(sentence)
-    if importlib.util.find_spec("zstandard") is None:
-        raise ConfigError("archive.url needs zstandard: pip install 'pylog-spark[archive]'.")
     return ArchiveSettings(
         url,
         broker.number("archive.compression.level"),
