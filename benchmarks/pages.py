@@ -12,7 +12,8 @@ A page says between marks which figures it wants; what stands there is replaced,
 
 A figure is `KEY[.SIDE[.WHAT]]`: of a row, `backlog.KEY` or `paper.ROLE.SYSTEM.BATCH[.acknowledged]`; SIDE is pylog where none is given, WHAT is
 ``median`` (also where none is given), ``best``, ``pair``, both. `KEY.ratio` is the row's ratio, `A / B` that of two figures, and `@N` behind it says N
-significant digits, otherwise 3, of ratios 2. A table is ``rows`` of these keys, a key may have another title, ``all`` or ``missed``.
+significant digits, otherwise 3, of ratios 2; `machine` is the machine of the newest run. A table is ``rows`` of these keys, a key may have another title, ``all`` or
+``missed``; its column "reference" has what a row is measured against besides Apache Kafka, under names that a reader knows (`reference`).
 Figures of other runs stand outside of marks, and their sentences say of which. Not thread-safe.
 """
 
@@ -24,12 +25,22 @@ from statistics import median
 from typing import Any
 
 from benchmarks.brokers import SIDES
+from benchmarks.picture import machine
 
 _ROOT = Path(__file__).parent.parent
 _FIGURE = re.compile(r"<!-- figure: ([^>]*?) -->(.*?)<!-- end -->", re.DOTALL)
 _TABLE = re.compile(r"<!-- figures: ([^>]*?)\s*-->\n.*?<!-- end -->", re.DOTALL)
 _BEGINS_A_LINE = re.compile(r"^[\s>*-]*<!-- figure:.*", re.MULTILINE)
 _DIGITS, _RATIO_DIGITS = 3, 2
+#: What a table calls a side that is neither pylog nor Apache Kafka, where it is not the side's own name.
+_REFERENCES = {"ceiling": "Spark's own limit", "beside the broker's own": "with a reader of the broker's own records"}
+#: The same for rows in which that side is something else; by the beginning of their keys.
+_REFERENCES_OF_ROWS = {
+    ("archive-copy", "ceiling"): "zstandard alone",
+    ("cold-scan", "beside the broker's own"): "the broker's own records",
+    ("floor-", "ceiling"): "a Python source that does nothing",
+    ("stream-", "ceiling"): "a Python source that does nothing",
+}
 
 
 class FigureError(ValueError):
@@ -98,6 +109,8 @@ class Kept:
         FigureError
             When there is no such figure.
         """
+        if asked == "machine":
+            return machine(self._read("results.json"))
         expression, _, said = asked.partition("@")
         digits = int(said) if said else None
         if " / " in expression:
@@ -144,18 +157,41 @@ def _pair(row: dict[str, Any], side: str) -> str:
     return middle if middle == most else f"{middle} ({most})"
 
 
+def reference(key: str, side: str) -> str:
+    """Give the name under which a table shows a side of the row of this key."""
+    for (beginning, named), name in _REFERENCES_OF_ROWS.items():
+        if side == named and key.startswith(beginning):
+            return name
+    return _REFERENCES.get(side, side)
+
+
+def target(key: str, said: str) -> str:
+    """Give the text of a target with the names of `reference`."""
+    compared, times, against = said.partition(" x ")
+    return compared + times + reference(key, against)
+
+
 def table(rows: list[tuple[str, dict[str, Any]]], keys: bool = False) -> str:
-    """Give rows, each with its title, as a table: medians and in brackets the best, ratio and aim; `keys` shows the rows' keys, too."""
+    """Give rows, each with its title, as a table: medians and in brackets the best, ratio and target; `keys` shows the rows' keys, too."""
     versions = {row["kafka_version"] for _, row in rows if row["runs"].get("kafka")}
     of_one = f" {next(iter(versions))}" if len(versions) == 1 else ""
-    heads = [*(["key"] if keys else []), "row", "unit", f"Apache Kafka{of_one}", "pylog", "beside", "ratio", "aim"]
+    heads = [
+        *(["key"] if keys else []),
+        "row",
+        "unit",
+        f"Apache Kafka{of_one}",
+        "pylog",
+        "reference",
+        "ratio",
+        "target",
+    ]
     lines = []
     for title, row in rows:
-        third = [f"{side}: {_pair(row, side)}" for side in row["runs"] if side not in SIDES]
+        third = [f"{reference(row['key'], side)}: {_pair(row, side)}" for side in row["runs"] if side not in SIDES]
         version = f", {row['kafka_version']}" if len(versions) > 1 and row["runs"].get("kafka") else ""
         lines.append([
             *([f"`{row['key']}`"] if keys else []), title.strip(), row["unit"], _pair(row, "kafka") + version, _pair(row, "pylog"), "; ".join(third),
-            "" if row["ratio"] is None else ratio(row["ratio"]), row["target"] + (", missed" if row["met"] is False else ""),
+            "" if row["ratio"] is None else ratio(row["ratio"]), target(row["key"], row["target"]) + (", missed" if row["met"] is False else ""),
         ])  # fmt: skip
     filled = [place for place, _ in enumerate(heads) if any(line[place] for line in lines)]
     written = [heads, ["---"] * len(heads), *lines]

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from benchmarks.bench import Runs
 from benchmarks.brokers import SIDES
+from benchmarks.pages import reference, target
 from benchmarks.row import Row
 from tests.peers.jars import jars
 
@@ -66,13 +67,13 @@ def _pair(result: Result, side: str) -> str:
 def print_table(results: list[Result]) -> None:
     """Print median (best) of each side, ratio, target and verdict."""
     table = Table(title="median (best) of several runs, the sides taking turns", title_justify="left")
-    for name in ("row", "unit", "Kafka", "pylog", "third", "ratio", "target", ""):
+    for name in ("row", "unit", "Kafka", "pylog", "reference", "ratio", "target", ""):
         table.add_column(name, justify="left" if name in ("row", "unit", "target", "") else "right")
     for result in results:
         verdict = {True: "[green]met[/]", False: "[red]MISSED[/]", None: ""}[result.is_met]
         table.add_row(
-            result.row.title, result.row.unit, _pair(result, "kafka"), _pair(result, "pylog"), f"{result.third} {_pair(result, result.third)}".strip(),
-            f"{_number(result.ratio)} x" if result.ratio is not None else "-", result.row.target.text, verdict,
+            result.row.title, result.row.unit, _pair(result, "kafka"), _pair(result, "pylog"), f"{reference(result.row.key, result.third)} {_pair(result, result.third)}".strip(),
+            f"{_number(result.ratio)} x" if result.ratio is not None else "-", target(result.row.key, result.row.target.text), verdict,
         )  # fmt: skip
     Console(width=max(120, Console().width)).print(table)
 

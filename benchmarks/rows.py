@@ -143,7 +143,7 @@ _ARCHIVE_ROWS = (
         partial(archives.copy, records=1_000_000, figure="cpu")),
     Row("cold-scan", "old records that only the archive has, read by librdkafka", "MiB/s", True, part(),
         partial(archives.scan, records=1_000_000, figure="rate")),
-    Row("cold-p99", "end to end 200 B, 99th percentile, beside such a reader", "ms", False, ratio_at_most(1.2, archives.UNDISTURBED),
+    Row("cold-p99", "end to end 200 B, 99th percentile, during such a read", "ms", False, ratio_at_most(1.2, archives.UNDISTURBED),
         partial(archives.round_trip, records=1_000_000, percentile=0.99)),
     Row("cold-p99-idle", "  a reader that takes what others leave of the processors", "ms", False, ratio_at_most(1.2, archives.UNDISTURBED),
         partial(archives.round_trip, records=1_000_000, percentile=0.99, reader=archives.WHEN_IDLE)),
@@ -171,7 +171,7 @@ _TYPED_ROWS = tuple(
 )  # fmt: skip
 
 _FRAME_ROWS = tuple(
-    Row(f"frame-{client}", f"100 B into a pandas frame, {client} beside", "M rows/s", True, ratio_at_least(20, client),
+    Row(f"frame-{client}", f"100 B into a pandas frame; reference: {client}", "M rows/s", True, ratio_at_least(20, client),
         partial(frames.into_frame, client=client, records=records, value_bytes=100))
     for client, records in ((frames.CONFLUENT, 1_000_000), (frames.AIOKAFKA, 1_000_000), (frames.KAFKA_PYTHON, 200_000))
 )  # fmt: skip

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.pages import FigureError, Kept, number, pages, ratio, written
+from benchmarks.pages import FigureError, Kept, number, pages, ratio, table, target, written
 from benchmarks.picture import draw
 from tests.docs.test_snippets import ROOT
 
@@ -16,9 +16,10 @@ def test_the_figures_of_a_page_are_those_that_are_kept(page: Path) -> None:
     assert page.read_text() == written(page.read_text(), Kept()), "python -m benchmarks.pages writes them anew"
 
 
-def test_the_picture_of_the_readme_is_drawn_from_the_kept_figures(tmp_path: Path) -> None:
+def test_the_picture_of_the_readme_is_drawn_from_the_kept_figures_with_the_machine(tmp_path: Path) -> None:
     draw(ROOT / "benchmarks" / "results.json", tmp_path / "benchmark.svg")
     assert (tmp_path / "benchmark.svg").read_text() == (ROOT / "docs" / "benchmark.svg").read_text()
+    assert f"{Kept().figure('machine')}." in (tmp_path / "benchmark.svg").read_text()
 
 
 def test_the_page_of_benchmarks_has_every_kept_row_and_names_each_that_misses_its_target() -> None:
@@ -32,6 +33,17 @@ def test_the_page_of_benchmarks_has_every_kept_row_and_names_each_that_misses_it
         if not key.startswith("backlog."):
             assert f"| `{key}` |" in all_of_them[1]
             assert (f"| `{key}` |" in missed[1]) is (row["met"] is False)
+
+
+def test_tables_of_figures_say_reference_target_and_sparks_own_limit() -> None:
+    rows = Kept().rows
+    heads = table([("a title", rows["read-100b-local"])]).splitlines()[0]
+    assert heads == "| row | unit | Apache Kafka 4.4 | pylog | reference | ratio | target |"
+    assert target("read-100b-local", ">= 0.95 x ceiling") == ">= 0.95 x Spark's own limit"
+    assert target("archive-copy", ">= 0.5 x ceiling") == ">= 0.5 x zstandard alone"
+    for page in pages():
+        cells = [re.sub("<!--.*?-->", "", line) for line in page.read_text().splitlines() if line.startswith("|")]
+        assert [line for line in cells if re.search(r"\b(ceiling|aim)s?\b|\| beside \|", line)] == [], page.name
 
 
 def test_no_kept_figure_is_copied_by_hand() -> None:
