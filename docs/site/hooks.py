@@ -4,6 +4,7 @@
     what every command says at ``--help`` -> one page (`COMMANDS`)
     what the public modules export (`REFERENCE`) -> a page for each module, filled from the docstrings by mkdocstrings
     any other file that a page links to -> a page that shows it; a link to a folder that has no page becomes its text
+    the navigation and each page's first sentence -> `llms.txt`, a list of the pages for programs that read the site (llmstxt.org)
 
 Nothing is fetched and nothing is written outside of the site's folder. Not thread-safe; mkdocs calls it from one thread.
 """
@@ -17,6 +18,7 @@ from pathlib import Path
 import click
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.nav import Navigation, Section
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[2]
@@ -52,6 +54,10 @@ _WIDTH = 90
 SHOWN_BYTES_MAX = 100_000
 _SHOWN = {".conf": "ini", ".example": "ini", ".java": "java", ".py": "python", ".xml": "xml", ".yml": "yaml"}
 _LINK = re.compile(r"(?<!\\)(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^)\s]+)\)")
+_FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
+#: The first paragraph of a page that is text: no heading, list, table, quotation, comment or picture.
+_PARAGRAPH = re.compile(r"(?:\A|\n\n)(?![#|<>!:\s]|[-*] )(.+?)(?=\n\n|\Z)", re.DOTALL)
+_SENTENCE = re.compile(r".+?(?:[.!?](?=\s|\Z)|:\Z)")
 _FENCE = re.compile(r"^( *)(```+|~~~+).*?^\1\2[`~]*\s*?$", re.MULTILINE | re.DOTALL)
 
 
@@ -59,12 +65,16 @@ def exported(module: str) -> tuple[str, ...]:
     """Give the public names of `module`, without importing it."""
     if REFERENCE[module]:
         return REFERENCE[module]
-    place = ROOT.joinpath(*module.split("."))
-    file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
-    for statement in ast.parse(file.read_text()).body:
+    for statement in ast.parse(source_of(module).read_text()).body:
         if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__all__":
             return tuple(name for name in ast.literal_eval(statement.value) if not name.startswith("_"))
     raise ValueError(f"{module} has no __all__: name what is public in docs/site/hooks.py.")
+
+
+def source_of(module: str) -> Path:
+    """Give the file of a module."""
+    place = ROOT.joinpath(*module.split("."))
+    return place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -81,6 +91,56 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
             if files.get_file_from_path(shown_at(target)) is None:
                 files.append(shown(target, config))
     return files
+
+
+def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> Navigation:
+    """Keep the text of `llms.txt` until the site's folder is there."""
+    config.extra["llms.txt"] = llms(nav, config)
+    return nav
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Write `llms.txt`."""
+    Path(config.site_dir, "llms.txt").write_text(config.extra["llms.txt"])
+
+
+def llms(nav: Navigation, config: MkDocsConfig) -> str:
+    """Give the pages by the sections of the navigation, each with its first sentence; links begin at the folder of the file."""
+    parts = [f"# {config.site_name}", "", f"> {config.site_description}", "", "## First", ""]
+    for item in nav.items:
+        if isinstance(item, Section):
+            parts += ["", f"## {item.title}", ""]
+        for page in item.children or [] if isinstance(item, Section) else [item]:
+            if isinstance(page, Page):
+                title, sentence = described(page.file.content_string)
+                parts.append(f"- [{title}]({page.url}): {sentence}")
+    return "\n".join(parts) + "\n"
+
+
+def described(markdown: str) -> tuple[str, str]:
+    """Give the title of a page and its first sentence, without links; of a page of the reference, its module's.
+
+    Raises
+    ------
+    ValueError
+        When a page has none: a reader of the list would not know what it is about.
+    """
+    if module := re.search(r"^::: (\S+)$", markdown, re.MULTILINE):
+        title, text = module[1], docstring(module[1])
+    else:
+        text = _FENCE.sub("", _FRONT_MATTER.sub("", markdown))
+        heading = re.search(r"^# (.+)$", text, re.MULTILINE)
+        title = heading[1] if heading else ""
+    paragraph = _PARAGRAPH.search(text)
+    sentence = _SENTENCE.search(" ".join(_LINK.sub(r"\2", paragraph[1]).split())) if paragraph else None
+    if not title or sentence is None:
+        raise ValueError(f"A page needs a title and a first sentence for llms.txt: {markdown[:80]!r}.")
+    return title, sentence[0].rstrip(":")
+
+
+def docstring(module: str) -> str:
+    """Give what a module says of itself, without importing it."""
+    return ast.get_docstring(ast.parse(source_of(module).read_text())) or ""
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:

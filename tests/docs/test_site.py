@@ -189,6 +189,23 @@ def test_an_example_of_a_docstring_is_shown_as_code(site: Path) -> None:
         assert "<blockquote>" not in text, file.name
 
 
+def test_llms_txt_has_every_page_of_the_navigation_with_its_first_sentence(site: Path) -> None:
+    text = (site / "llms.txt").read_text()
+    assert text.startswith("# pylog\n\n> A durable, replayable log for PySpark")
+    entries = re.findall(r"^- \[(.+?)\]\(([^)]+)\): (\S.*)$", text, re.MULTILINE)
+    assert len(entries) == len(re.findall(r"^- ", text, re.MULTILINE))
+    assert [link for _, link, _ in entries if not (site / link).is_file()] == []
+    navigation = (ROOT / "mkdocs.yml").read_text().partition("\nnav:\n")[2]
+    assert len(entries) == len(re.findall(r"\.md$", navigation, re.MULTILINE))
+    assert [link for _, link, _ in entries[:2]] == ["index.html", "guarantees.html"]
+
+
+def test_a_page_without_a_first_sentence_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"first sentence"):
+        hooks().described("# A title\n\n- a list\n")
+    assert hooks().described("# A title\n\nOne of [two](a.md). Two.\n") == ("A title", "One of two.")
+
+
 class _Silent(SimpleHTTPRequestHandler):
     def log_message(self, *said: object) -> None:
         """Requests are not printed."""

@@ -28,6 +28,8 @@ MORE_PAGES = [
 #: The page whose program runs a second time in its folder, and what that is called among the outcomes.
 TWICE, _AGAIN = ROOT / "README.md", "README.md again"
 _DOCUMENTED_ADDRESS = "127.0.0.1:9092"
+#: As long as the READMEs of comparable projects.
+README_LINES_MAX = 110
 
 
 def snippets(page: Path, language: str) -> str:
@@ -207,10 +209,26 @@ def test_every_make_target_that_the_documentation_names_exists() -> None:
     assert named - targets <= {"it", "a"}
 
 
-def test_the_readme_leads_to_every_page_of_its_folder_and_to_the_examples() -> None:
-    targets = set(re.findall(r"\]\(([^)#]+)\)", (ROOT / "README.md").read_text()))
-    wanted = {file.name for file in ROOT.glob("*.md")} - {"README.md"} | {"LICENSE", "examples/README.md"}
-    assert wanted - targets == set()
+def led_to(page: Path) -> set[Path]:
+    """The files to which the links of a page lead."""
+    targets = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text())
+    return {(page.parent / target).resolve() for target in targets if "://" not in target}
+
+
+def test_the_readme_leads_to_the_page_of_all_pages_and_that_to_every_page_and_to_the_examples() -> None:
+    first, all_pages = led_to(ROOT / "README.md"), ROOT / "docs" / "pages.md"
+    assert {all_pages, ROOT / "examples" / "README.md", ROOT / "LICENSE", ROOT / "SECURITY.md"} - first == set()
+    wanted = {*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "examples" / "README.md"}
+    assert wanted - {all_pages} - led_to(all_pages) == set()
+
+
+def test_the_readme_begins_with_pip_and_ten_lines_and_is_short() -> None:
+    text = (ROOT / "README.md").read_text()
+    fences = re.findall(r"^```(\w*)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert fences[0] == ("", 'pip install "pylog-spark[spark]"\n')
+    assert fences[1][0] == "python"
+    assert len([line for line in fences[1][1].splitlines() if line.strip()]) == 10
+    assert len(text.splitlines()) <= README_LINES_MAX
 
 
 def test_the_page_of_examples_leads_to_each_of_them() -> None:
@@ -219,6 +237,7 @@ def test_the_page_of_examples_leads_to_each_of_them() -> None:
     wanted = {file.name for file in folder.glob("*.py")} | {
         f"{page.parent.name}/README.md" for page in folder.glob("*/*.md")
     }
+    wanted |= {f"notebooks/{file.name}" for file in folder.glob("notebooks/*.ipynb")}
     assert wanted - targets == set()
 
 
