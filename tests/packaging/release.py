@@ -45,6 +45,7 @@ def versions() -> dict[str, str]:
         "broker_native/Cargo.toml": r'^\[workspace\.package\]\nversion = "(.+)"$',
         "broker_native/Cargo.lock": r'^name = "pylog-native"\nversion = "(.+)"$',
         "CHANGELOG.md": r"^## ([\d.]+\w*) - ",
+        "recipe/recipe.yaml": r"^  version: ([\d.]+\w*)$",
         "deploy/compose.yaml": r"^  image: pylog:(.+)$",
         "deploy/kubernetes/pylog.yaml": r"^          image: pylog:(.+)$",
     }
@@ -72,6 +73,26 @@ def unfinished_tree() -> list[str]:
     version = versions()["pyproject.toml"]
     if not (ROOT / "tests" / "upgrade" / "data" / version).is_dir():
         wrong.append(f"tests/upgrade/data/{version} is missing: python -m tests.upgrade.write.")
+    return wrong
+
+
+def wrong_description() -> list[str]:
+    """Classifiers that PyPI does not know; no address of the project; a README that says that the package is not on PyPI."""
+    from trove_classifiers import classifiers
+
+    project = (ROOT / "pyproject.toml").read_text()
+    (listed,) = re.findall(r"^classifiers = \[(.*?)^\]", project, re.MULTILINE | re.DOTALL)
+    wrong = [
+        f"PyPI does not know the classifier {each}."
+        for each in re.findall(r'"(.+)"', listed)
+        if each not in classifiers
+    ]
+    if "\n[project.urls]\n" not in project:
+        wrong.append(
+            "pyproject.toml has no [project.urls]: write where the source, the documentation and the issues are."
+        )
+    if "not on PyPI yet" in (ROOT / "README.md").read_text():
+        wrong.append("README.md says that this version is not on PyPI yet.")
     return wrong
 
 
@@ -186,6 +207,7 @@ def main(words: Sequence[str]) -> int:
         ("all is committed and dated", unfinished_tree),
         ("licences", wrong_licences),
         ("README renders", unreadable_readme),
+        ("what PyPI shows", wrong_description),
         ("built", lambda: [] if wheels and sdists else [f"{os.fspath(dist)} has no wheel, or no source distribution."]),
     ]
     for wheel in wheels:

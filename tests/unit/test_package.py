@@ -35,6 +35,21 @@ def test_the_package_carries_the_text_of_its_licence(sdist: dict[str, str]) -> N
     assert {"License-Expression: Apache-2.0", "License-File: LICENSE"} <= set(described)
 
 
+def test_archives_and_clusters_need_no_extra(sdist: dict[str, str]) -> None:
+    described = sdist["PKG-INFO"].partition("\n\n")[0].splitlines()
+    assert {"Requires-Dist: kazoo>=2.10", "Requires-Dist: zstandard>=0.20"} <= set(described)
+    assert not {"Provides-Extra: archive", "Provides-Extra: zookeeper"} & set(described)
+
+
+def test_the_package_says_who_made_it_what_it_is_and_under_which_words_it_is_found(sdist: dict[str, str]) -> None:
+    described = sdist["PKG-INFO"].partition("\n\n")[0]
+    assert re.search(r"^Author: \S", described, re.MULTILINE)
+    assert {"pyspark", "kafka", "structured-streaming"} <= set(
+        re.findall(r"^Keywords: (.+)$", described, re.MULTILINE)[0].split(",")
+    )
+    assert len(re.findall(r"^Classifier: ", described, re.MULTILINE)) > 10
+
+
 def test_the_newest_version_of_the_changelog_is_that_of_the_package(sdist: dict[str, str]) -> None:
     (version,) = re.findall(r"^Version: (.+)$", sdist["PKG-INFO"].partition("\n\n")[0], re.MULTILINE)
     newest = re.search(
