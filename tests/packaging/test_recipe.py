@@ -42,7 +42,6 @@ def test_the_recipe_has_the_name_version_and_licence_of_the_package(recipe: dict
     assert recipe["package"] == {"name": said("name"), "version": said("version")}
     assert recipe["about"]["license"] == said("license")
     assert recipe["about"]["summary"] == said("description")
-    assert f'pylog = "{recipe["build"]["python"]["entry_points"][0].partition(" = ")[2]}"' in PROJECT.splitlines()
 
 
 def test_the_recipe_needs_what_the_package_needs(recipe: dict[str, Any]) -> None:
