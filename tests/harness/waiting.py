@@ -1,16 +1,46 @@
-"""The one way in which tests wait: ask until it is so, and say what did not happen.
+"""The one way in which tests wait, a helper for each kind: ask until it is so, and say what did not happen.
 
-Nothing here sleeps for a guess; the pause between two questions is only for the processor's sake.
+| waits for | helper |
+|---|---|
+| what becomes so | `until`; `seconds_until` where the time counts; `happens` where it is tried again when it does not |
+| what stays so | `stays`, for so many seconds |
+| a line of a log | `said` |
+| the end of a process | `ended`; a child that is read while it writes, and its next line: `tests/harness/children.py` |
+| a topic that Apache Kafka serves | `tests/harness/kafka.py`, `is_served` |
+| nothing: time is part of what is tried | `during`, a load that goes on for so many seconds; `let_pass`, a fault that comes or lasts so long; `pause`, between two steps of a thread that can be ended |
+
+Nothing here sleeps for a guess; the pause between two questions is only for the processor's sake. A deadline is `tests.harness.steadiness.DEADLINE_MIN_S`
+or more: `tests/test_steady.py` refuses less, and waits by hand.
 """
 
+import re
+import subprocess
+import threading
 import time
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Protocol, TypeVar
 
 DEADLINE_S = 60.0
 _PAUSE_S = 0.02
 
 Found = TypeVar("Found")
+
+
+class Logged(Protocol):
+    """A server, or its process."""
+
+    def logs(self) -> str:
+        """All that it has written to its log so far."""
+        ...
+
+
+class Ending(Protocol):
+    """A process, as `subprocess.Popen` and those who hold one have it."""
+
+    def wait(self, timeout: float) -> int:
+        """Its exit code."""
+        ...
 
 
 def until(
@@ -62,3 +92,70 @@ def seconds_until(
     began = time.monotonic()
     until(question, what, deadline_s)
     return time.monotonic() - began
+
+
+def stays(
+    question: Callable[[], object], what: str | Callable[[], str], for_s: float, pause_s: float = _PAUSE_S
+) -> None:
+    """Ask again and again for so many seconds, at least twice, and raise AssertionError as soon as the answer is not true."""
+    for _ in during(for_s, pause_s):
+        assert question(), f"it did not stay so: {what if isinstance(what, str) else what()}"
+
+
+def during(seconds: float, pause_s: float = 0.0) -> Iterator[float]:
+    """Give the seconds that have passed, again and again, until so many have: at least once at the beginning and once at the end."""
+    began = time.monotonic()
+    passed = 0.0
+    while passed < seconds:
+        yield passed
+        time.sleep(pause_s)
+        passed = time.monotonic() - began
+    yield passed
+
+
+def let_pass(seconds: float) -> None:
+    """Let time pass that is part of what is tried: when a fault comes, how long it lasts, how slow a server is. Nothing is waited for."""
+    time.sleep(seconds)
+
+
+def pause(ended: threading.Event, seconds: float) -> bool:
+    """Let a thread pause between two of its steps, unless it is told to end; whether it is."""
+    return ended.wait(seconds)
+
+
+def said(
+    log: Logged | Path, line: str | re.Pattern[str], times: int = 1, *, after: int = 0, deadline_s: float = DEADLINE_S
+) -> str:
+    """Wait until a log has a line, and give what it has: the line may be written after the answer that it is about.
+
+    Parameters
+    ----------
+    log : Logged or Path
+        A server, or a file.
+    line : str or Pattern
+        What stands there.
+    times : int
+        How often, at least.
+    after : int
+        Characters at the log's beginning that do not count: what it had before.
+    deadline_s : float
+        Seconds.
+    """
+
+    def text() -> str:
+        return (log.read_text(errors="replace") if isinstance(log, Path) else log.logs())[after:]
+
+    def has_line() -> bool:
+        return (text().count(line) if isinstance(line, str) else len(line.findall(text()))) >= times
+
+    shown = line if isinstance(line, str) else line.pattern
+    until(has_line, lambda: f"{shown!r} is in the log, {times} times:\n{text()}", deadline_s)
+    return text()
+
+
+def ended(process: Ending, deadline_s: float = DEADLINE_S) -> int:
+    """Wait until a process has ended, and give its exit code."""
+    try:
+        return process.wait(deadline_s)
+    except subprocess.TimeoutExpired as error:
+        raise AssertionError(f"not within {deadline_s:g} s: the end of {error.cmd}") from None
