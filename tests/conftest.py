@@ -13,12 +13,20 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import spark_home
-from tests.harness import order, runs, seconds
+from tests.harness import last_words, order, runs, seconds
 from tests.harness.kafka import kafka, spark_kafka
+from tests.harness.last_words import pytest_runtest_logstart, pytest_runtest_makereport
 from tests.harness.secured import secured
 from tests.harness.zookeeper import worker_zookeeper
 
-__all__ = ["kafka", "secured", "spark_kafka", "worker_zookeeper"]
+__all__ = [
+    "kafka",
+    "pytest_runtest_logstart",
+    "pytest_runtest_makereport",
+    "secured",
+    "spark_kafka",
+    "worker_zookeeper",
+]
 
 # Before the first session: Python workers have what the environment of Spark's Java process had at its start.
 os.environ["PYLOG_TEST_RACK"] = "b"
@@ -51,8 +59,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 _topic_numbers = count()
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """See `seconds`."""
+    """See `seconds`; what dies leaves a line: `last_words`."""
+    last_words.pytest_configure(config)
     if (watch := seconds.stopwatch()) and not hasattr(config, "workerinput"):
         config.pluginmanager.register(watch)
 

@@ -8,12 +8,17 @@ import signal
 import socket
 import subprocess
 import tempfile
+import weakref
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import TracebackType
 from typing import TypeVar
 
 STOP_TIMEOUT_S = 60.0
+#: How many are kept of those that nobody has asked for.
+_DEATHS_MAX = 16
 #: Below the ports that Linux (32768 to 60999) and others give by themselves, and above most services'.
 _NEVER_GIVEN = range(15_000, 32_000)
 # Not that of the program, whose seed several processes may share.
@@ -26,12 +31,34 @@ class ProcessError(Exception):
     """The child did not start or stop as it should; the sentence ends with its log."""
 
 
+@dataclass(frozen=True)
+class Death:
+    """How a child ended by a signal that nobody sent through here.
+
+    Attributes
+    ----------
+    what : str
+        What it was.
+    pid, signal : int
+        Its process id, and the number of the signal.
+    log : str
+        What it had written.
+    """
+
+    what: str
+    pid: int
+    signal: int
+    log: str
+
+
 class Child:
     """One child process at a time; its standard error goes to a log that outlives it."""
 
     def __init__(self, what: str) -> None:
         self._what = what
         self._child: subprocess.Popen[str] | None = None
+        self._is_told = False
+        _used.add(self)
         # Open as long as this object lives, so no context manager.
         self._log = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace", prefix="pylog-child-")  # noqa: SIM115
 
@@ -53,6 +80,7 @@ class Child:
         if self.running:
             raise ProcessError(f"{self._what} is running already.")
         self.end()
+        self._is_told = False
         self._child = subprocess.Popen(
             list(command),
             env=dict(environment) if environment is not None else None,
@@ -78,6 +106,7 @@ class Child:
     def stop(self, number: int) -> int:
         """Send a signal that ends it (a paused child is resumed), wait, and return the exit code."""
         child = self.process()
+        self._is_told = True
         child.send_signal(number)
         if number != signal.SIGKILL:
             child.send_signal(signal.SIGCONT)
@@ -101,8 +130,17 @@ class Child:
         raw = os.pread(self._log.fileno(), os.fstat(self._log.fileno()).st_size, 0)
         return raw.decode(errors="replace")
 
+    def death(self) -> Death | None:
+        """How it ended, when a signal ended it that `stop` did not send."""
+        child = self._child
+        if child is None or self._is_told or (child.poll() or 0) >= 0:
+            return None
+        return Death(self._what, child.pid, -child.returncode, self.logs())
+
     def end(self) -> None:
         """Make sure that the child is gone and its pipe closed."""
+        if (death := self.death()) is not None:
+            _deaths.append(death)
         child, self._child = self._child, None
         atexit.unregister(self.end)
         if child is not None:
@@ -116,6 +154,17 @@ class Child:
         """`end`, and delete the log."""
         self.end()
         self._log.close()
+
+
+_used: "weakref.WeakSet[Child]" = weakref.WeakSet()
+_deaths: "deque[Death]" = deque(maxlen=_DEATHS_MAX)
+
+
+def deaths() -> list[Death]:
+    """The children of this process that a signal ended which was not sent through here; of those that are ended and put away once only."""
+    found = [*_deaths, *filter(None, map(Child.death, list(_used)))]
+    _deaths.clear()
+    return found
 
 
 class Server(ABC):
