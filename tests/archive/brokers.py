@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from pylog_spark.client import Admin
 from pylog_spark.testing import LocalBroker
-from tests.harness.waiting import until
+from tests.harness.waiting import turns, until
 
 EARLIEST, LATEST, EARLIEST_LOCAL, LATEST_TIERED = -2, -1, -4, -5
 QUICK = {
@@ -73,9 +72,7 @@ def read_from(
     try:
         consumer.assign([TopicPartition(topic, 0, start)])
         found: list[tuple[int, bytes]] = []
-        deadline = time.monotonic() + 30
-        while len(found) < count:
-            assert time.monotonic() < deadline, f"{len(found)} of {count} records from {start} on in 30 s"
+        for _ in turns(lambda: len(found) >= count, lambda: f"{len(found)} of {count} records from {start} on"):
             for message in consumer.consume(count - len(found), 0.2):
                 assert message.error() is None, message.error()
                 found.append((message.offset(), message.value()))

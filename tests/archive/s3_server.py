@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import random
 import threading
-import time
 from collections.abc import Callable, Iterable
 from typing import Any
 from urllib.parse import parse_qs
 
 from moto.server import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import make_server
+
+from tests.harness.waiting import let_pass
 
 Answer = tuple[str, list[tuple[str, str]], bytes]
 _SLOW_S = 0.02
@@ -52,7 +53,7 @@ class Faults:
         if fault == "stale" and is_list and query in self._lists:
             return self._lists[query]
         if fault == "slow":
-            time.sleep(_SLOW_S)
+            let_pass(_SLOW_S)
         answer = self._real(environ)
         if is_list:
             self._lists[query] = answer

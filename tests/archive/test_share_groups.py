@@ -13,6 +13,7 @@ from pylog_spark.client import Admin, Producer
 from pylog_spark.testing import LocalBroker
 from tests.archive.brokers import SHORT, begun, until_short, values
 from tests.directories.support import LEVELS, consumed
+from tests.harness.waiting import turns
 from tests.interop.shares import Delivered, LibrdkafkaMember, ShareGroup
 from tests.mirror.support import write, write_in_transactions
 
@@ -46,14 +47,12 @@ def taken(group: ShareGroup, count: int, members: int = 1) -> list[Delivered]:
     """What members of a group get and accept until there are so many records."""
     found: list[Delivered] = []
     opened = [LibrdkafkaMember(group.servers, group.name, group.topic) for _ in range(members)]
-    deadline = time.monotonic() + _DEADLINE_S
     try:
-        while len(found) < count:
-            assert time.monotonic() < deadline, f"{len(found)} of {count} records in {_DEADLINE_S} s"
+        for _ in turns(lambda: len(found) >= count, lambda: f"{len(found)} of {count} records", _DEADLINE_S):
             for member in opened:
                 records = member.poll(200)
                 member.acknowledge("accept", *records)
-                found += records
+                found.extend(records)
         for member in opened:
             assert set(member.commit().values()) <= {"ok"}
     finally:

@@ -223,7 +223,7 @@ def test_answers_that_nobody_reads_take_bounded_memory(tmp_path: Path) -> None:
         pages.start("pages")
         with closing(pages), ExitStack() as stack:
             for number in range(SCRAPES_MAX):
-                wire = stack.enter_context(socket.create_connection(pages.server_address[:2], timeout=20))
+                wire = stack.enter_context(socket.create_connection(pages.server_address[:2], timeout=60))
                 wire.sendall(b"GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n")
                 until(lambda number=number: len(made) == number + 1, "the text is made")
             assert asked(f"{pages.url}/metrics")[0] == 503

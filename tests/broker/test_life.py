@@ -43,7 +43,7 @@ def read(broker, topic, partition=0):
         values = []
 
         def all_read():
-            if len(values) < high and (message := consumer.poll(1)) is not None:
+            if len(values) < high and (message := consumer.poll(0.5)) is not None:
                 assert message.error() is None, message.error()
                 values.append(message.value())
             return len(values) == high

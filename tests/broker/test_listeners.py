@@ -84,7 +84,7 @@ def test_what_is_written_over_one_listener_is_read_over_the_other_and_after_a_re
     for address in addresses:
         consumer = Consumer({"bootstrap.servers": address, "group.id": "g", "enable.auto.commit": False})
         consumer.assign([TopicPartition("t", 0, 0)])
-        read = [consumer.consume(1, 20)[0].value().decode() for _ in addresses]
+        read = [consumer.consume(1, 60)[0].value().decode() for _ in addresses]
         consumer.close()
         assert read == addresses
 

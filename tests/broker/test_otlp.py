@@ -16,6 +16,7 @@ from pylog_spark.client import Admin, Producer
 from pylog_spark.testing import LocalBroker
 from pylog_spark.testing.local_broker import LocalBrokerError
 from tests.broker import test_http
+from tests.harness.ports import nowhere
 from tests.harness.waiting import until
 
 Numbers = dict[tuple[str, tuple[tuple[str, str], ...]], float]
@@ -122,7 +123,7 @@ def test_the_standard_variables_name_the_service(
 def test_a_collector_that_is_away_is_a_line_in_the_log_and_does_not_hold_the_broker_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://{nowhere()}")
     monkeypatch.setenv("OTEL_METRIC_EXPORT_INTERVAL", "100")
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")
     with Sending(tmp_path / "data") as broker:

@@ -87,7 +87,7 @@ def read(settings, topic, count):
         values = []
 
         def all_read():
-            values.extend(message.value() for message in consumer.consume(count - len(values), 1))
+            values.extend(message.value() for message in consumer.consume(count - len(values), 0.5))
             return len(values) == count
 
         until(all_read, f"{count} records of {topic} are read", pause_s=0)
@@ -207,7 +207,7 @@ def test_a_client_that_does_not_trust_the_broker_does_not_go_on(secure, tmp_path
         {**librdkafka(secure), "ssl.ca.location": other.ca, "message.timeout.ms": 3_000, "log_level": 0}
     )
     producer.produce("t", b"v")
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     refused(secure, "does not trust this broker's certificate", **{"ssl.ca.location": other.ca})
 
 
@@ -324,7 +324,7 @@ def half_open(broker, count):
     with room_for(count), contextlib.ExitStack() as held:
         peers = []
         for number in range(count):
-            peer = held.enter_context(socket.create_connection((broker.host, broker.port), timeout=20))
+            peer = held.enter_context(socket.create_connection((broker.host, broker.port), timeout=60))
             if number % 2:
                 # The beginning of a ClientHello.
                 with contextlib.suppress(OSError):

@@ -16,6 +16,7 @@ from pylog_spark.cli.activity import Activity
 from pylog_spark.client import AclBinding, Admin, Producer
 from pylog_spark.results.markup import printable
 from pylog_spark.testing import LocalBroker
+from tests.harness.ports import nowhere
 from tests.harness.security import AUTHORIZER
 from tests.harness.waiting import until
 
@@ -152,9 +153,9 @@ def test_without_a_terminal_it_says_what_to_do(pylog):
 
 
 def test_brokers_that_do_not_answer_are_an_error_of_a_script(pylog):
-    done = pylog("top", "--once", "--bootstrap-server", "127.0.0.1:1", "--client-config", "default.api.timeout.ms=300")
+    done = pylog("top", "--once", "--bootstrap-server", nowhere(), "--client-config", "default.api.timeout.ms=300")
     assert done.returncode == 1
-    assert "127.0.0.1:1" in done.stderr
+    assert nowhere() in done.stderr
 
 
 def test_names_do_nothing_to_a_terminal():

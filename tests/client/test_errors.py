@@ -10,6 +10,7 @@ import pytest
 from pylog_spark._native import Client, NativeError, RangeReader, RecordWriter
 from pylog_spark.testing import LocalBroker
 from tests.client.support import read, values_batch, write
+from tests.harness.ports import nowhere
 
 pytestmark = pytest.mark.cluster
 
@@ -37,13 +38,13 @@ def next_batch(config: dict[str, str], topic: str, start: int, end: int, **optio
 
 
 def test_an_unreachable_broker_is_said_at_once_with_every_address() -> None:
-    client = Client({"bootstrap.servers": "127.0.0.1:1,127.0.0.1:2"})
-    with assert_refused("UNREACHABLE", "127.0.0.1:1", "127.0.0.1:2", "bootstrap.servers"):
+    client = Client({"bootstrap.servers": f"{nowhere(1)},{nowhere(2)}"})
+    with assert_refused("UNREACHABLE", nowhere(1), nowhere(2), "bootstrap.servers"):
         client.describe_topics(None)
 
 
 def test_unknown_settings_are_refused_in_every_role() -> None:
-    config = {"bootstrap.servers": "127.0.0.1:1", "acks.": "1"}
+    config = {"bootstrap.servers": nowhere(), "acks.": "1"}
     for make in (Client, RecordWriter, lambda given: RangeReader(given, "t", 0, 0, 1, ["value"])):
         with assert_refused("INVALID_ARGUMENT", "acks."):
             make(config)

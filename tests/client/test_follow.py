@@ -83,7 +83,7 @@ def test_closing_ends_an_iteration_that_waits_in_another_thread(
     waiting.join(30)
     assert not waiting.is_alive()
     assert found == []
-    assert batches.poll(5) is None
+    assert batches.poll(60) is None
 
 
 def test_a_topic_that_is_deleted_is_an_error(config: dict[str, str], new_topic: Callable[..., str]) -> None:

@@ -2,11 +2,11 @@
 undoes it."""
 
 import random
-import time
 from collections.abc import Callable, Sequence
 
 from tests.harness.bench import ZOOKEEPER, Bench, end_name
 from tests.harness.history import Place
+from tests.harness.waiting import let_pass
 from tests.harness.watch import expire_session
 
 _JUMPS, _FURTHEST_S, _BETWEEN_JUMPS_S = 3, 3_600, 0.3
@@ -97,7 +97,7 @@ def _shift_clock(bench: Bench, victim: int, randomness: random.Random) -> None:
     """Its wall clock jumps by up to an hour, to and fro."""
     for _ in range(_JUMPS):
         bench.machines[victim].set_clock(randomness.choice((-1, 1)) * randomness.randint(1, _FURTHEST_S))
-        time.sleep(_BETWEEN_JUMPS_S)
+        let_pass(_BETWEEN_JUMPS_S)
 
 
 def _on(role: str, harm: Harm) -> Fault:

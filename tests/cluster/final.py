@@ -11,7 +11,7 @@ from tests.harness.history import FinalRead, GroupOffset, History, Place
 from tests.harness.load import QUICK, READER, records
 from tests.harness.mixed import FINAL, LAST_TAKER, Taker
 from tests.harness.security import Way
-from tests.harness.waiting import until
+from tests.harness.waiting import happens, turns, until
 
 DEADLINE_S = 60.0
 #: What a leader, or who was one, answers for a moment after an election, and what librdkafka says while it has heard of none; clients ask again.
@@ -37,7 +37,7 @@ def ends_of(way: Way, places: Sequence[Place], committed_only: bool) -> dict[Pla
     wanted = {TopicPartition(*place): OffsetSpec.latest() for place in places}
 
     def ends() -> dict[Place, int]:
-        asked = admin.list_offsets(wanted, isolation_level=level, request_timeout=10.0)
+        asked = admin.list_offsets(wanted, isolation_level=level, request_timeout=DEADLINE_S)
         try:
             return {
                 (partition.topic, partition.partition): int(found.result(DEADLINE_S).offset)
@@ -59,11 +59,13 @@ def read(way: Way, places: Sequence[Place], committed_only: bool) -> dict[Place,
     ends = ends_of(way, places, committed_only)
     got: dict[Place, list[tuple[int, str]]] = {place: [] for place in places}
     reached = dict.fromkeys(places, 0)
-    deadline = time.monotonic() + DEADLINE_S
     try:
         consumer.assign([TopicPartition(*place, 0) for place in places])
-        while any(reached[place] < end for place, end in ends.items()):
-            assert time.monotonic() < deadline, f"read up to {reached} of {ends} in {DEADLINE_S} s"
+        for _ in turns(
+            lambda: all(reached[place] >= end for place, end in ends.items()),
+            lambda: f"read up to {ends}: {reached}",
+            DEADLINE_S,
+        ):
             messages = consumer.consume(1000, 0.1)
             for record in records(messages):
                 place = (record.topic(), record.partition())
@@ -91,10 +93,13 @@ def take_the_rest(way: Way, history: History, group: str, topic: str, places: Se
     """Let a member of a share group take what its members have left of `topic`. What is missing in the end is the checker's."""
     last = Taker(LAST_TAKER, way, history, 0, topic, group)
     wanted = {(send.place, send.value) for send in history.sends if send.place in places and acknowledged(send)}
-    deadline = time.monotonic() + DEADLINE_S
+
+    def all_taken() -> bool:
+        last.step()
+        return not wanted - {(record.place, record.value) for record in history.taken}
+
     try:
-        while wanted - {(record.place, record.value) for record in history.taken} and time.monotonic() < deadline:
-            last.step()
+        happens(all_taken, DEADLINE_S)
     finally:
         last.finish()
     history.shared = {group: places}

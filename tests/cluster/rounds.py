@@ -18,7 +18,7 @@ from tests.harness.bench import LAG_S, SESSION_S, Bench
 from tests.harness.history import History, Outcome, Place
 from tests.harness.mixed import COPIER, GROUP, MEMBERS, TAKERS, MixedLoad
 from tests.harness.security import OPEN, Security
-from tests.harness.waiting import seconds_until, until
+from tests.harness.waiting import let_pass, seconds_until, until
 
 MIXED, SOURCE, TARGET = "mixed", "source", "target"
 PARTITIONS = 2
@@ -269,9 +269,9 @@ def _round(
     began = time.monotonic()
     for name in faults:
         known[name](bench, randomness, load.places)
-        time.sleep(randomness.uniform(0, 0.3))
+        let_pass(randomness.uniform(0, 0.3))
     company.harmed(load)
-    time.sleep(randomness.uniform(_SHORTEST_S, _LONGEST_S))
+    let_pass(randomness.uniform(_SHORTEST_S, _LONGEST_S))
     bench.heal()
     healed = history.healed[-1]
     await_records(history, load.steady, healed)

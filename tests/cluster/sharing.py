@@ -16,6 +16,7 @@ from typing import Any
 from pylog_spark._native import NativeError, RawConnection
 from pylog_spark.client import Admin
 from pylog_spark.testing import LocalBroker, LocalCluster
+from tests.harness.waiting import pause
 
 ACCEPT, RELEASE = 1, 2
 GROUP_RESOURCE, SET = 32, 0
@@ -214,7 +215,7 @@ class Member:
             except Exception as error:  # noqa: BLE001  # the test reports it
                 self._seen.wrong.append(f"{self._name}: {error!r}")
                 return
-            self._stopped.wait(_PAUSE_S)
+            pause(self._stopped, _PAUSE_S)
 
     def _session(self) -> None:
         leader = self._cluster.leader(self._topic, self._partition)

@@ -15,6 +15,7 @@ from pylog_spark.cluster.store.zookeeper import ZooKeeperStore
 from pylog_spark.testing import ZooKeeper
 from pylog_spark.testing.process import free_port
 from tests.harness import certificates
+from tests.harness.ports import nowhere
 from tests.harness.zookeeper import new_chroot
 
 SESSION_MS, CONNECTION_MS = 5_000, 15_000
@@ -220,4 +221,4 @@ def test_a_file_that_is_no_certificate_is_named(tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.pem"
     wrong.write_text("nothing")
     with pytest.raises(StoreError, match=r"wrong\.pem cannot be used for TLS to ZooKeeper"):
-        ZooKeeperStore("localhost:1", SESSION_MS, CONNECTION_MS, lambda _: None, access=Access(tls=Tls(str(wrong))))
+        ZooKeeperStore(nowhere(), SESSION_MS, CONNECTION_MS, lambda _: None, access=Access(tls=Tls(str(wrong))))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -13,6 +12,7 @@ from pylog_spark.client.admin import EARLIEST
 from pylog_spark.testing import LocalCluster
 from tests.cluster.coordinators import GROUPS, coordinator
 from tests.cluster.test_transactions import retrying
+from tests.harness.waiting import stays
 
 pytestmark = pytest.mark.long  # of one broker: tests/broker/test_checkpointed.py
 
@@ -86,9 +86,7 @@ def test_leaders_keep_what_groups_of_other_brokers_need_also_after_a_kill(
     victim.kill()
     cluster.wait_for_leader(new_topic, 0)
     # The new leader looks for the groups before it removes anything, and then many times.
-    seen_until = time.monotonic() + 2
-    while time.monotonic() < seen_until:
-        assert all(50 < each <= 100 for each in begins(admin, new_topic))
+    stays(lambda: all(50 < each <= 100 for each in begins(admin, new_topic)), "both groups' part is gone", for_s=2)
     victim.start()
     commit(cluster, second, new_topic, RECORDS)
     cluster.wait_for(lambda: begins(admin, new_topic) == [RECORDS] * PARTITIONS, "all is gone")

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -10,7 +9,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from pylog_spark.testing import LocalCluster
 from tests.broker.test_listeners import coordinator, endpoint, metadata
-from tests.harness.waiting import until
+from tests.harness.waiting import during, until
 from tests.harness.zookeeper import new_chroot
 
 INSIDE, OUTSIDE = "INSIDE", "OUTSIDE"
@@ -56,7 +55,7 @@ def written_and_read(settings, topic, count=200):
     values = set()
 
     def all_read():
-        values.update(message.value() for message in consumer.consume(count, 1) if message.error() is None)
+        values.update(message.value() for message in consumer.consume(count, 0.5) if message.error() is None)
         return len(values) == count
 
     until(all_read, f"{count} records of {topic} are read", deadline_s=60, pause_s=0)
@@ -122,11 +121,9 @@ def logged_in(tmp_path_factory, worker_zookeeper):
 @pytest.mark.long  # logins that end: tests/client/test_secured.py
 def test_brokers_log_in_at_each_other_again_and_again(logged_in):
     settings = {"bootstrap.servers": logged_in.bootstrap_servers}
-    began, number = time.monotonic(), 0
     # Several lives of a login, with replication and requests between brokers all the time.
-    while time.monotonic() - began < 8:
+    for number, _ in enumerate(during(8)):
         written_and_read(settings, f"t{number}", 30)
-        number += 1
     logged_in.wait_in_sync()
     assert "refuses the login" not in logged_in.logs()
 

@@ -17,7 +17,7 @@ from tests.harness.bench import Bench
 from tests.harness.history import Place
 from tests.harness.load import QUICK
 from tests.harness.runs import rounds, seed
-from tests.harness.waiting import until
+from tests.harness.waiting import pause, until
 
 FAILOVERS = rounds("PYLOG_LOCAL_FAILOVERS", 3, 30)
 # of one broker: tests/reading/test_local_reads.py
@@ -63,13 +63,13 @@ class Load:
         common = {"bootstrap.servers": self._bench.servers, **QUICK, "linger.ms": 2, "message.timeout.ms": 5_000}
         safe, unsafe = Producer({**common, "acks": "all"}), Producer({**common, "acks": 1})
         number = 0
-        while not self._over.wait(0.005):
+        while not pause(self._over, 0.005):
             for producer in (safe, unsafe):
                 producer.produce(_TOPIC, b"%d %s" % (number, b"." * (number % 90)), partition=0)
                 producer.poll(0)
                 number += 1
         for producer in (safe, unsafe):
-            producer.flush(10)
+            producer.flush(60)
 
     def _read_all(self) -> None:
         client = Client({"bootstrap.servers": self._bench.servers})

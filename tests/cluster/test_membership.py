@@ -1,6 +1,7 @@
 """Brokers that share a ZooKeeper: which ones live and lead, and which one is the controller, when they stop, die, stand still and come back."""
 
 import json
+import re
 
 import pytest
 from click.testing import CliRunner
@@ -11,6 +12,7 @@ from pylog_spark.cli.cluster import cluster as cluster_verbs
 from pylog_spark.client import Admin, LogError
 from pylog_spark.cluster.model import topic_id_uuid
 from pylog_spark.testing import LocalBroker, LocalCluster, ProcessError
+from tests.harness.ports import nowhere
 from tests.harness.watch import stored_partitions
 from tests.harness.zookeeper import new_chroot
 from tests.oracle.batches import batch
@@ -299,8 +301,8 @@ def test_a_broker_id_that_is_alive_is_refused(cluster, tmp_path):
 
 
 def test_without_zookeeper_a_broker_says_what_is_missing(tmp_path):
-    alone = LocalBroker(tmp_path, zookeeper_connect="127.0.0.1:1/pylog", zookeeper_connection_timeout_ms=300)
-    with pytest.raises(ProcessError, match=r"No ZooKeeper answers at 127\.0\.0\.1:1/pylog"):
+    alone = LocalBroker(tmp_path, zookeeper_connect=f"{nowhere()}/pylog", zookeeper_connection_timeout_ms=300)
+    with pytest.raises(ProcessError, match=re.escape(f"No ZooKeeper answers at {nowhere()}/pylog")):
         alone.start()
     alone.close()
 

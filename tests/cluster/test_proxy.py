@@ -12,7 +12,7 @@ from contextlib import suppress
 import pytest
 
 from tests.harness.proxy import CLIENT, HOST, Network
-from tests.harness.waiting import until
+from tests.harness.waiting import brief, until
 
 _SOON_S = 0.3
 _DEADLINE_S = 30
@@ -47,12 +47,11 @@ def _linked(network: Network, server: socket.socket) -> tuple[socket.socket, soc
 
 
 def _silent(end: socket.socket) -> bool:
-    end.settimeout(_SOON_S)
-    try:
-        return not end.recv(100)
-    except TimeoutError:
-        end.settimeout(_DEADLINE_S)
-        return True
+    with brief(end, _SOON_S):
+        try:
+            return not end.recv(100)
+        except TimeoutError:
+            return True
 
 
 def test_what_is_cut_one_way_waits_and_the_other_way_goes_on(network: Network, server: socket.socket) -> None:
@@ -72,11 +71,9 @@ def test_a_connection_made_while_cut_hangs_until_it_heals(network: Network, serv
     network.cut("server", CLIENT)
     with socket.create_connection((HOST, port), _DEADLINE_S) as near:
         near.sendall(b"question")
-        server.settimeout(_SOON_S)
-        with pytest.raises(TimeoutError):
+        with brief(server, _SOON_S), pytest.raises(TimeoutError):
             server.accept()
         network.heal()
-        server.settimeout(_DEADLINE_S)
         with server.accept()[0] as far:
             assert far.recv(100) == b"question"
 

@@ -2,7 +2,6 @@
 refused before, by a sentence, and served behind it, without a broker being started again. It takes five seconds.
 """
 
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
@@ -18,7 +17,7 @@ from pylog_spark.cluster.features import FEATURE
 from pylog_spark.testing import LocalBroker, LocalCluster, ZooKeeper
 from tests.cluster.sharing import ask, configure, connect, shown
 from tests.cluster.test_share_groups import PARTITIONS, Writer
-from tests.harness.waiting import until
+from tests.harness.waiting import turns, until
 from tests.harness.zookeeper import new_chroot
 from tests.interop.shares import LibrdkafkaMember, ShareGroup
 from tests.peers.tools import java
@@ -92,14 +91,14 @@ def test_share_groups_are_refused_until_the_level_is_raised_and_served_on_the_sa
         writer.stop()
         read, java_member = set[tuple[int, int]](), group.start()
         with closing(LibrdkafkaMember(cluster.bootstrap_servers, group.name, new_topic)) as member:
-            deadline = time.monotonic() + _WAIT_S
-            while read < writer.written:
-                assert time.monotonic() < deadline, f"{len(read)} of {len(writer.written)} are read"
+            for _ in turns(
+                lambda: read >= writer.written, lambda: f"{len(writer.written)} are read: {len(read)}", _WAIT_S
+            ):
                 for reader in (member, java_member):
                     found = reader.poll(500)
                     reader.acknowledge("accept", *found)
                     assert set(reader.commit().values()) <= {"ok"}
-                    read |= {(record.partition, record.offset) for record in found}
+                    read.update((record.partition, record.offset) for record in found)
         assert read == writer.written
     for connection in everywhere:
         connection.close()

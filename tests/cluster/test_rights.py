@@ -1,7 +1,6 @@
 """Users and quotas of a cluster: changed at any broker, known to all of them within a second, still there after all were killed."""
 
 import itertools
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 from pylog_spark._native import RawConnection
 from tests.cluster.sharing import ask, connect
 from tests.harness.bench import Bench
+from tests.harness.waiting import seconds_until
 
 #: How long a change may take until every broker knows it.
 WITHIN_S = 1.0
@@ -46,10 +46,10 @@ def quotas(connection: RawConnection) -> dict[str, float]:
 
 def all_know(connections: dict[int, RawConnection], known: Any, wanted: Any) -> float:
     """Wait until every broker knows what is wanted; how long that took."""
-    began = time.monotonic()
-    while any(known(connection) != wanted for connection in connections.values()):
-        assert time.monotonic() < began + 30, {number: known(each) for number, each in connections.items()}
-    return time.monotonic() - began
+    return seconds_until(
+        lambda: all(known(connection) == wanted for connection in connections.values()),
+        lambda: f"every broker knows {wanted}: {[(number, known(each)) for number, each in connections.items()]}",
+    )
 
 
 @pytest.fixture

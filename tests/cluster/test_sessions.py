@@ -18,7 +18,7 @@ from tests.cluster.running import judge, running
 from tests.harness.bench import WHOLE_WITHIN_S, ZOOKEEPER, Bench, end_name
 from tests.harness.history import History, Outcome, Place
 from tests.harness.runs import mostly_long, rounds
-from tests.harness.waiting import until
+from tests.harness.waiting import let_pass, until
 from tests.harness.watch import expire_session, sessions, steal_session
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
@@ -83,7 +83,7 @@ def test_a_session_that_ends_while_its_broker_starts(bench: Bench, places: list[
         started = pool.submit(bench.start, starting)
         until(lambda: bool(sessions(bench.documents) - known), "it has a session")
         # Anywhere between its first question and its first lease.
-        time.sleep(moment * max(0.2, time.monotonic() - began))
+        let_pass(moment * max(0.2, time.monotonic() - began))
         for session in sessions(bench.documents) - known:
             steal_session(bench.documents, session)
         started.result()
@@ -161,7 +161,7 @@ def test_a_session_that_ends_while_its_broker_stops(bench: Bench, places: list[P
         bench.network.delay(ZOOKEEPER, end_name(stopping), _SLOW_S)
         began = time.monotonic()
         stopped = pool.submit(bench.stop, stopping)
-        time.sleep(_SLOW_S)
+        let_pass(_SLOW_S)
         if harm is expire:
             expire(bench, stopping)
         elif bench.brokers[stopping].running:

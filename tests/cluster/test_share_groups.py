@@ -34,7 +34,7 @@ from tests.cluster.sharing import (
     topic_id,
 )
 from tests.harness.runs import rounds
-from tests.harness.waiting import until
+from tests.harness.waiting import pause, until
 from tests.interop.shares import LibrdkafkaMember, ShareGroup, ShareMember
 from tests.peers.tools import java
 
@@ -207,7 +207,7 @@ class Writer:
         assert self._producer.flush(_WAIT_S) == 0
 
     def _run(self) -> None:
-        while not self._stopped.wait(0.02):
+        while not pause(self._stopped, 0.02):
             for number in range(PARTITIONS):
                 self._producer.produce(self._topic, "record", partition=number, on_delivery=self._delivered)
             self._producer.poll(0)

@@ -27,7 +27,7 @@ class ChangeQueue(queue.SimpleQueue):
         self.put(what)
 
     def wait_for(self, what):
-        while self.get(timeout=20) != what:
+        while self.get(timeout=60) != what:
             pass
 
 
@@ -249,7 +249,7 @@ class TestLostConnections:
 
             def lost():
                 if carried_out:
-                    commit().get(timeout=10)
+                    commit().get(timeout=60)
                 result = client.handler.async_result()
                 result.set_exception(shared.zk.ConnectionLoss())
                 return result

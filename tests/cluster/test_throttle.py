@@ -1,10 +1,9 @@
 """Copying replicas with a limit that changes while the brokers run."""
 
-import time
-
 import pytest
 
 from pylog_spark.client import Admin, Producer
+from tests.harness.waiting import stays
 
 pytestmark = pytest.mark.long  # the limit itself: broker_native/replica
 
@@ -30,9 +29,7 @@ def test_a_follower_that_is_behind_keeps_to_the_limit_until_it_is_taken_away(clu
         for _ in range(400):
             producer.send(bytes(10_000))
     behind.start()
-    until = time.monotonic() + LOOKED_AT_S
-    while time.monotonic() < until:
-        assert not in_sync(cluster, new_topic, behind)
+    stays(lambda: not in_sync(cluster, new_topic, behind), "it is behind", for_s=LOOKED_AT_S)
     with Admin(behind.bootstrap_servers) as admin:
         admin.alter_configs("broker", str(behind.broker_id), {RATE: None})
     cluster.wait_in_sync(new_topic)

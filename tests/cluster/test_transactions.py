@@ -1,13 +1,12 @@
 """Transactions over partitions of several leaders, whose coordinator may die in the midst."""
 
-import time
-
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from pylog_spark.client import Admin
 from tests.cluster.coordinators import TRANSACTIONS, coordinator
 from tests.harness.runs import mostly_long, rounds
+from tests.harness.waiting import turns, until
 
 PARTITIONS = 6
 WAIT_S = 60.0
@@ -42,15 +41,20 @@ def retrying(attempt):
     """Do it until it succeeds; only errors that the client calls retriable are tried again, and that a coordinator has moved:
     librdkafka hands that on from a request for committed offsets, and does not call it so.
     """
-    give_up = time.monotonic() + WAIT_S
-    while True:
+    done, refusals = [], []
+
+    def succeeds():
         try:
-            return attempt()
-        except KafkaException as error:  # noqa: PERF203
+            done.append(attempt())
+        except KafkaException as error:
             reason = error.args[0]
-            again = reason.retriable() or reason.code() == KafkaError.NOT_COORDINATOR
-            if not again or time.monotonic() > give_up:
+            if not reason.retriable() and reason.code() != KafkaError.NOT_COORDINATOR:
                 raise
+            refusals.append(reason)
+        return done
+
+    until(succeeds, lambda: f"it succeeds: {refusals}", WAIT_S)
+    return done[0]
 
 
 def write(producer, topic, name):
@@ -76,10 +80,11 @@ def committed(cluster, topic, count):
     }
     consumer = Consumer(config)
     consumer.assign([TopicPartition(topic, partition, 0) for partition in range(PARTITIONS)])
-    seen, ended, give_up = [], set(), time.monotonic() + WAIT_S
+    seen, ended = [], set()
     try:
-        while len(seen) < count or len(ended) < PARTITIONS:
-            assert time.monotonic() < give_up, f"only {len(seen)} of {count} rows are seen: {seen}"
+        for _ in turns(
+            lambda: len(seen) >= count and len(ended) >= PARTITIONS, lambda: f"{count} rows are seen: {seen}", WAIT_S
+        ):
             message = consumer.poll(0.2)
             if message is None:
                 continue

@@ -12,12 +12,11 @@ Every value follows from its number alone, so a torn or mixed-up value cannot pa
 
 import hashlib
 import json
-import time
 from dataclasses import dataclass, field
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from tests.harness.waiting import until
+from tests.harness.waiting import during, until
 
 BURST = 300
 QUEUED_MAX = 2_000
@@ -132,8 +131,9 @@ class NumberedRecords:
 
         Records that librdkafka still holds back, as it does while it connects again, do not count.
         """
-        deadline = time.monotonic() + poll_s
-        while len(self._loose) and time.monotonic() < deadline:
+        for _ in during(poll_s):
+            if not len(self._loose):
+                break
             self._loose.poll(poll_s / 10)
         self._loose_in_flight = None
         until(self._knows_what_is_in_flight, "librdkafka gives statistics", _DEADLINE_S)

@@ -10,12 +10,12 @@ and ends.
 import json
 import selectors
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.harness.waiting import happens
 from tests.spark_home import JAVA, OUT_OF_THE_WAY
 
 ROOT = str(Path(__file__).parents[2])
@@ -87,9 +87,7 @@ def start(rows: Any, plan: Plan, sink: str) -> Any:
     writer = writer.options(**plan.options).option("checkpointLocation", str(Path(plan.checkpoints, sink)))
     query = writer.queryName(sink).start()
     # One after the other: Spark gives the Python process of a source 10 s to come up.
-    deadline = time.monotonic() + _START_S
-    while query.isActive and query.status["message"].startswith(_STARTING) and time.monotonic() < deadline:
-        time.sleep(_LOOK_S)
+    happens(lambda: not (query.isActive and query.status["message"].startswith(_STARTING)), _START_S)
     return query
 
 

@@ -19,6 +19,7 @@ from pylog_spark.sink.task import WritePlan, Written
 from tests.crash.paused_driver import DECIDED, UNDECIDED, PausedDriver, Plan
 from tests.crash.sink_bench import open_transactions
 from tests.harness.brokers import Brokers
+from tests.harness.ports import nowhere
 from tests.harness.runs import mostly_long
 from tests.harness.waiting import until
 from tests.reading.streams import Query
@@ -175,7 +176,7 @@ def test_a_driver_that_was_slow_after_its_decision_has_written_once_though_anoth
 
 
 def test_looking_for_abandoned_writes_never_fails_the_callers_own_work(caplog: pytest.LogCaptureFixture) -> None:
-    client = {"bootstrap.servers": "127.0.0.1:1", "default.api.timeout.ms": "500"}
+    client = {"bootstrap.servers": nowhere(), "default.api.timeout.ms": "500"}
     with caplog.at_level(logging.WARNING):
         assert end_abandoned(client) == 0
     (warning,) = [record.getMessage() for record in caplog.records]

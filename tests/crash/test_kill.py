@@ -5,7 +5,6 @@ tests. 8 rounds in `make test`, 50 in a long run, 1,000 by `make crash`.
 """
 
 import random
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import pytest
 from pylog_spark.testing import LocalBroker
 from tests.crash.numbered import NumberedRecords
 from tests.harness.runs import rounds, seed
+from tests.harness.waiting import turns, until
 
 ROUNDS = rounds("PYLOG_CRASH_ROUNDS", 8, 50)
 SEED = seed("PYLOG_CRASH_SEED")
@@ -60,20 +60,18 @@ def test_every_acknowledged_record_survives_kill_9_under_load_once_and_in_order(
 def _stop_with_requests_under_way(broker: LocalBroker, load: NumberedRecords, randomness: random.Random) -> None:
     """Let the broker stand still at a moment at which plain records wait for its answer: it does nothing more until it is killed,
     so where it stands is where the kill falls, whatever else the machine is doing."""
-    deadline = time.monotonic() + _ROUND_DEADLINE_S
-    while True:
+
+    def stands_still() -> bool:
         load.push(poll_s=randomness.random() * _LAST_BURST_S)
         broker.pause()
         if load.unanswered(_LAST_ANSWERS_S):
-            return
+            return True
         broker.resume()
-        assert time.monotonic() < deadline, f"the broker answered everything at once for {_ROUND_DEADLINE_S} s"
+        return False
+
+    until(stands_still, "plain records wait for the broker's answer", _ROUND_DEADLINE_S, pause_s=0)
 
 
 def _push_until(load: NumberedRecords, enough: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + _ROUND_DEADLINE_S
-    while not enough():
+    for _ in turns(enough, lambda: f"enough is acknowledged: {load.acknowledged} records", _ROUND_DEADLINE_S):
         load.push(poll_s=0.001)
-        assert time.monotonic() < deadline, (
-            f"{load.acknowledged} records were acknowledged within {_ROUND_DEADLINE_S} s"
-        )

@@ -3,7 +3,6 @@
 import random
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from pylog_spark.cluster.security import documents
 from pylog_spark.cluster.security.model import Unit
 from tests.crash.secured_writer import ask, opened
 from tests.harness.runs import mostly_long, rounds, seed
+from tests.harness.waiting import let_pass
 from tests.harness.zookeeper import new_chroot
 
 ROUNDS = rounds("PYLOG_CRASH_ROUNDS", 6, 50)
@@ -35,8 +35,7 @@ def killed_while_writing(store: str, first: int, pause_s: float) -> int:
     assert writer.stdout is not None
     with writer:
         assert writer.stdout.readline() == "ready\n"
-        # Not to wait for something, but to kill somewhere.
-        time.sleep(pause_s)
+        let_pass(pause_s)
         writer.kill()
         answered = [int(line) for line in writer.stdout.read().splitlines() if line]
     return answered[-1] + 1 if answered else first

@@ -21,13 +21,15 @@ STEP_MAX_S = 0.5
 _MILLISECONDS_FROM = 100
 
 _CLOCKS = {"monotonic", "perf_counter", "time", "monotonic_ns", "perf_counter_ns"}
-_KEYWORDS = {"timeout", "timeout_s", "deadline_s", "request_timeout"}
+_KEYWORDS = {"timeout", "timeout_s", "deadline_s", "request_timeout", "ms"}
+#: Calls whose time is what is tried: how long a reader follows without a record.
+_TRIED = {"follow", "brief"}
 #: Where a call has its deadline, when it is given by its place.
 _PLACES = {
     "until": 2, "seconds_until": 2, "wait": 0, "join": 0, "result": 0, "exception": 0, "flush": 0, "settimeout": 0,
     "communicate": 1, "wait_for": 2, "wait_until": 2, "awaitTermination": 0, "poll": 0, "consume": 1,
 }  # fmt: skip
-_STEPS = {"poll", "consume"}
+_STEPS = {"poll", "consume", "list_topics"}
 _OWN_ADDRESS = re.compile(r"(?:127\.0\.0\.1|localhost|\[::1\]):[1-9]\d*")
 _OTHER_THREADS = {"Thread", "ThreadPoolExecutor", "start_broker", "open_broker"}
 _REFUSALS = {"raises", "assert_refused"}
@@ -128,6 +130,9 @@ class Source:
             case ast.Attribute(value=ast.Name(id=module), attr=name) if module in self.imported:
                 there = self._other(".".join(self.imported[module]))
                 return there.number(ast.Name(name)) if there else None
+            case ast.IfExp(body=body, orelse=orelse):
+                both = [each for each in (self.number(body), self.number(orelse)) if each is not None]
+                return min(both, default=None)
             case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div() as op, right=right):
                 one, other = self.number(left), self.number(right)
                 return None if one is None or other is None else _computed(op, one, other)
@@ -196,7 +201,10 @@ def short_deadlines(source: Source) -> Iterator[Finding]:
 def _deadline(source: Source, call: ast.Call) -> float | None:
     """A call's deadline in seconds when it is too short."""
     name = _name(call)
+    if name in _TRIED:
+        return None
     given: list[ast.expr] = [each.value for each in call.keywords if each.arg in _KEYWORDS]
+    is_in_ms = any(each.arg == "ms" for each in call.keywords)
     place = 1 if name == "wait_for" and _is_of(call, "asyncio") else _PLACES.get(name, len(call.args))
     # Scripts of requests have an `until` of their own, whose third is a version.
     if place < len(call.args) and (name != "until" or isinstance(call.func, ast.Name) or _is_of(call, "waiting")):
@@ -206,7 +214,7 @@ def _deadline(source: Source, call: ast.Call) -> float | None:
         if seconds is None:
             continue
         if name in _STEPS:
-            seconds = seconds / 1000 if seconds >= _MILLISECONDS_FROM else seconds
+            seconds = seconds / 1000 if is_in_ms or seconds >= _MILLISECONDS_FROM else seconds
             if seconds <= STEP_MAX_S:
                 continue
         if seconds < DEADLINE_MIN_S:

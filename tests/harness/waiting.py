@@ -2,22 +2,23 @@
 
 | waits for | helper |
 |---|---|
-| what becomes so | `until`; `seconds_until` where the time counts; `happens` where it is tried again when it does not |
+| what becomes so | `until`, and `turns` for what a loop works on; `seconds_until` where the time counts; `happens` where it is tried again when it does not |
 | what stays so | `stays`, for so many seconds |
 | a line of a log | `said` |
 | the end of a process | `ended`; a child that is read while it writes, and its next line: `tests/harness/children.py` |
 | a topic that Apache Kafka serves | `tests/harness/kafka.py`, `is_served` |
-| nothing: time is part of what is tried | `during`, a load that goes on for so many seconds; `let_pass`, a fault that comes or lasts so long; `pause`, between two steps of a thread that can be ended |
+| nothing: time is part of what is tried | `during`, a load that goes on for so many seconds; `let_pass`, a fault that comes or lasts so long; `pause`, between two steps of a thread that can be ended; `brief`, a look at a socket that may see nothing |
 
 Nothing here sleeps for a guess; the pause between two questions is only for the processor's sake. A deadline is `tests.harness.steadiness.DEADLINE_MIN_S`
 or more: `tests/test_steady.py` refuses less, and waits by hand.
 """
 
 import re
+import socket
 import subprocess
-import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -32,6 +33,14 @@ class Logged(Protocol):
 
     def logs(self) -> str:
         """All that it has written to its log so far."""
+        ...
+
+
+class Endable(Protocol):
+    """An event, or what waits as one does."""
+
+    def wait(self, timeout: float) -> bool:
+        """Whether it has come in time."""
         ...
 
 
@@ -75,6 +84,21 @@ def until(
         time.sleep(pause_s)
 
 
+def turns(
+    question: Callable[[], object], what: str | Callable[[], str], deadline_s: float = DEADLINE_S, pause_s: float = 0.0
+) -> Iterator[None]:
+    """`until` for what the body of a loop works on: give it turn after turn until the answer is true, which is asked before each."""
+    give_up = time.monotonic() + deadline_s
+    while True:
+        late = time.monotonic() > give_up
+        if question():
+            return
+        if late:
+            raise AssertionError(f"not within {deadline_s:g} s: {what if isinstance(what, str) else what()}")
+        yield
+        time.sleep(pause_s)
+
+
 def happens(question: Callable[[], object], within_s: float) -> bool:
     """Whether it becomes so in time; for what is tried again when it does not."""
     give_up = time.monotonic() + within_s
@@ -97,20 +121,25 @@ def seconds_until(
 def stays(
     question: Callable[[], object], what: str | Callable[[], str], for_s: float, pause_s: float = _PAUSE_S
 ) -> None:
-    """Ask again and again for so many seconds, at least twice, and raise AssertionError as soon as the answer is not true."""
-    for _ in during(for_s, pause_s):
+    """Ask again and again for so many seconds, and once more, and raise AssertionError as soon as the answer is not true."""
+
+    def ask() -> None:
         assert question(), f"it did not stay so: {what if isinstance(what, str) else what()}"
+
+    for _ in during(for_s, pause_s):
+        ask()
+    ask()
 
 
 def during(seconds: float, pause_s: float = 0.0) -> Iterator[float]:
-    """Give the seconds that have passed, again and again, until so many have: at least once at the beginning and once at the end."""
-    began = time.monotonic()
-    passed = 0.0
-    while passed < seconds:
+    """Give the seconds that have passed, again and again, until so many have; at least once."""
+    began, passed = time.monotonic(), 0.0
+    while True:
         yield passed
         time.sleep(pause_s)
         passed = time.monotonic() - began
-    yield passed
+        if passed >= seconds:
+            return
 
 
 def let_pass(seconds: float) -> None:
@@ -118,9 +147,22 @@ def let_pass(seconds: float) -> None:
     time.sleep(seconds)
 
 
-def pause(ended: threading.Event, seconds: float) -> bool:
+def pause(ended: Endable, seconds: float) -> bool:
     """Let a thread pause between two of its steps, unless it is told to end; whether it is."""
     return ended.wait(seconds)
+
+
+@contextmanager
+def brief(wire: socket.socket, seconds: float) -> Iterator[None]:
+    """Let a socket wait no longer than this inside the block, for a look that may well see nothing: that is an answer, too."""
+    before = wire.gettimeout()
+    wire.settimeout(seconds)
+    try:
+        yield
+    finally:
+        # It may be closed.
+        if wire.fileno() != -1:
+            wire.settimeout(before)
 
 
 def said(

@@ -181,7 +181,7 @@ def half_frames(bout: Bout) -> None:
             cut = [sock for sock in socks if not _grows(sock)]
             bout.count("closed", len(cut))
             socks = [sock for sock in socks if sock not in cut]
-            bout.wait(0.1)
+            bout.pause(0.1)
         bout.count("held", len(socks))
 
 
@@ -269,7 +269,7 @@ def _hold(bout: Bout, open_all: Callable[..., None], count: int) -> None:
     while not bout.over:
         with bout.guarded(), contextlib.ExitStack() as stack:
             open_all(stack, bout.broker, _HOST, count)
-            bout.wait(_HELD_S)
+            bout.pause(_HELD_S)
             bout.count("connections", count)
 
 

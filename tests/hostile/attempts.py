@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.broker.wire import array, text
+from tests.harness.waiting import brief
 from tests.hostile.exchange import advertised
 from tests.hostile.floods import MIB, send_what_is_taken
 from tests.hostile.fort import AUDIENCE, FORGED, FROM, Fort, password
@@ -275,8 +276,7 @@ def drips(begin: Callable[[Fort, str], tuple[Client, Byte]]) -> Attempt:
 
 def _dripped(client: Client, send: Byte) -> str:
     """Go on until the broker closes the connection."""
-    with client:
-        client.socket.settimeout(_DRIP_S)
+    with client, brief(client.socket, _DRIP_S):
         return CLOSED if any(_is_closed(client, send) for _ in range(_DRIPS_MAX)) else LET_IN
 
 

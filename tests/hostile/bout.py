@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.harness.waiting import happens
+from tests.harness.waiting import happens, let_pass, pause
 from tests.hostile.floods import MIB, SERVED_WITHIN_S, peak_bytes, peak_of
 from tests.hostile.neighbour import Address, NeighbourProcess
 from tests.hostile.together import ceiling_bytes
@@ -74,9 +74,9 @@ class Bout:
         """It is over now."""
         self._ended.set()
 
-    def wait(self, seconds: float) -> None:
+    def pause(self, seconds: float) -> None:
         """Return after so long, or when it is over."""
-        self._ended.wait(max(0.0, min(seconds, self._until - time.monotonic())))
+        pause(self._ended, max(0.0, min(seconds, self._until - time.monotonic())))
 
     def count(self, outcome: str, cases: int = 1) -> None:
         """So many cases ended so."""
@@ -101,7 +101,7 @@ class Bout:
         except OSError:
             self.count("cut off")
             # Where no connection can be made it is tried again, but not as quickly as can be.
-            self._ended.wait(0.001)
+            pause(self._ended, 0.001)
 
     def repeat(self, once: Callable[[], str]) -> None:
         """Make one case after the other; `once` gives its outcome."""
@@ -201,7 +201,7 @@ def _attack(attack: Attack, bout: Bout, victim: Victim, folder: Path, show: Call
         running: Future[None] = pool.submit(attack.run, bout)
         try:
             while not running.done():
-                time.sleep(_LOOK_S)
+                let_pass(_LOOK_S)
                 peak = max(peak, peak_of(victim.address.pid))
                 show(bout.outcomes)
                 if not victim.running:

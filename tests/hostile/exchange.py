@@ -4,6 +4,7 @@ import socket
 import struct
 
 from pylog_spark.testing import LocalBroker
+from tests.harness.waiting import brief
 from tests.hostile.neighbour import Address
 from tests.hostile.requests import Ranges, framed
 from tests.peers.probe import read_exactly
@@ -49,9 +50,8 @@ def exchange(
             sock.sendall(data)
             if end:
                 sock.shutdown(socket.SHUT_WR)
-            if may_wait:
-                sock.settimeout(_WAITS_S)
-            read_exactly(sock, 4)
+            with brief(sock, _WAITS_S if may_wait else _ANSWER_DEADLINE_S):
+                read_exactly(sock, 4)
         except TimeoutError:
             if may_wait:
                 return "waits"

@@ -13,7 +13,7 @@ from typing import Any
 
 from pylog_spark._native import RawConnection
 from pylog_spark.testing import LocalBroker
-from tests.harness.waiting import until
+from tests.harness.waiting import brief, until
 from tests.hostile.neighbour import Address
 from tests.hostile.requests import framed
 from tests.peers.probe import read_exactly
@@ -58,10 +58,8 @@ def peak_of(pid: int) -> int:
 
 def send_what_is_taken(sock: socket.socket, data: bytes) -> None:
     """Send as much as the broker reads; it stops when it has no room."""
-    sock.settimeout(0.2)
-    with contextlib.suppress(TimeoutError, ConnectionError):
+    with brief(sock, 0.2), contextlib.suppress(TimeoutError, ConnectionError):
         sock.sendall(data)
-    sock.settimeout(TIMEOUT_S)
 
 
 def list_offsets_request(topic: str, timestamp_ms: int) -> bytes:

@@ -28,6 +28,7 @@ import click
 from rich.progress import Progress
 
 from tests.harness.report import bars, markdown
+from tests.harness.waiting import during, pause
 from tests.hostile.floods import MIB, peak_of
 from tests.test_tidy import block_end, code_of
 
@@ -133,7 +134,9 @@ def fuzz(target: Target, run: Run) -> None:
     task = run.progress.add_task(target.name, total=seconds)
     cases = target.fixed or _FIRST_CASES
     # At least one round, however short the time.
-    while not target.rounds or (not target.failure and time.monotonic() - began < seconds):
+    for _ in during(seconds):
+        if target.failure:
+            break
         round_began = time.monotonic()
         if not _round(target, cases, random.SystemRandom().randrange(2**63), run):
             return
@@ -154,7 +157,6 @@ def _round(target: Target, cases: int, seed: int, run: Run) -> bool:
     environment = {**os.environ, "PROPTEST_CASES": str(cases), "PROPTEST_RNG_SEED": str(seed)}
     command = [str(target.program), "--exact", f"--test-threads={run.threads}", *target.tests]
     printed = run.kept / f"{target.name}-{seed}.txt"
-    began = time.monotonic()
     # Where proptest looks for the sources, as under cargo.
     with (
         open(printed, "wb") as output,
@@ -163,9 +165,10 @@ def _round(target: Target, cases: int, seed: int, run: Run) -> bool:
         ) as running,
     ):
         try:
-            while running.poll() is None and time.monotonic() - began < _HANGS_S and not run.ended.is_set():
+            for _ in during(_HANGS_S):
+                if running.poll() is not None or pause(run.ended, _LOOK_S):
+                    break
                 target.peak_mib = max(target.peak_mib, peak_of(running.pid) / MIB)
-                run.ended.wait(_LOOK_S)
             hangs = running.poll() is None
         finally:
             running.kill()

@@ -19,7 +19,7 @@ from tests.broker.wire import Answer, Connection, text
 SASL_HANDSHAKE, SASL_AUTHENTICATE = 17, 36
 MECHANISM = "SCRAM-SHA-512"
 _DIGEST = "sha512"
-_TIMEOUT_S = 20.0
+_TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True)

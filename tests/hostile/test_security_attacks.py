@@ -21,14 +21,13 @@ import itertools
 import os
 import resource
 import statistics
-import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from tests.harness.runs import rounds
-from tests.harness.waiting import until
+from tests.harness.waiting import let_pass, until
 from tests.hostile.attempts import Later
 from tests.hostile.floods import MIB, peak_bytes
 from tests.hostile.fort import FORGED, GOOD, OTHERS, PROCESSOR, Fort
@@ -137,7 +136,7 @@ class Windows:
 
     def _reach(self, due: float) -> None:
         while (left := due - self._clock.read()) > 0:
-            time.sleep(left)
+            let_pass(left)
 
 
 def _kept(quiet: list[float], attacked: list[float]) -> float:

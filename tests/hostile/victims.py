@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from pylog_spark.testing import LocalBroker
+from tests.harness.waiting import pause
 from tests.hostile.batches import error_code, produce_request
 from tests.hostile.floods import MIB, NONE, answer, connect, until_coordinators_serve
 from tests.hostile.neighbour import Address
@@ -102,7 +103,7 @@ class _Log:
         self._thread.join()
 
     def _run(self) -> None:
-        while not self._over.wait(_LOOK_S):
+        while not pause(self._over, _LOOK_S):
             self._read()
 
     def _read(self) -> None:

@@ -154,7 +154,7 @@ class Group:
         self._pump.start()
 
     def _pumping(self) -> None:
-        while not self._stop.wait(0.1):
+        while not waiting.pause(self._stop, 0.1):
             self.produce(30)
 
     def stop_producing(self) -> None:

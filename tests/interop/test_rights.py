@@ -68,7 +68,7 @@ def can_log_in(broker: LocalBroker, user: str, password: str, mechanism: str = "
 
     def outcome() -> str:
         with suppress(KafkaException):
-            client.list_topics(timeout=1)
+            client.list_topics(timeout=0.5)
             return "taken"
         client.poll(0)
         return "refused" if any(error.code() == KafkaError._AUTHENTICATION for error in errors) else ""

@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from pylog_spark.testing import LocalBroker
 from tests.harness.brokers import BOTH
 from tests.harness.kafka import either
-from tests.harness.waiting import until
+from tests.harness.waiting import stays, turns, until
 from tests.interop.shares import Delivered, ShareGroup, ShareMember
 from tests.peers.tools import java
 
@@ -78,7 +78,7 @@ def test_two_members_read_one_partition_and_each_record_once(group: ShareGroup) 
     read: list[list[Delivered]] = [[], []]
     while sum(map(len, read)) < 40:
         for mine, member in zip(read, both, strict=True):
-            found = member.poll(ms=2_000)
+            found = member.poll(ms=500)
             assert len(found) <= 5
             member.acknowledge("accept", *found)
             assert set(member.commit().values()) <= {"ok"}
@@ -106,7 +106,7 @@ def test_each_record_meets_the_fate_that_its_member_says(group: ShareGroup) -> N
     assert [(record.offset, record.count) for record in again] == [(1, released.count + 1)]
     member.acknowledge("accept", *again)
     assert member.commit() == {0: "ok"}
-    assert member.poll(ms=1_000) == []
+    stays(lambda: member.poll(ms=100) == [], "nothing is left", for_s=1)
     assert group.lag() == 0
 
 
@@ -115,11 +115,13 @@ def test_a_record_that_nobody_accepts_is_delivered_five_times(group: ShareGroup)
     produce(group, 1)
     member = group.start()
     counts = []
-    while found := member.poll(ms=3_000 if counts else 30_000):
+    for _ in range(5):
+        found = member.poll()
         counts.append(found[0].count)
         member.acknowledge("release", *found)
         assert member.commit() == {0: "ok"}
     assert counts == [1, 2, 3, 4, 5]
+    stays(lambda: member.poll(ms=100) == [], "it is not delivered a sixth time", for_s=1)
     assert group.lag() == 0
 
 
@@ -273,7 +275,7 @@ def test_a_group_that_reads_committed_records_gets_no_others(group: ShareGroup) 
     producer.begin_transaction()
     producer.produce(group.topic, "open")
     assert producer.flush(30) == 0
-    assert member.poll(ms=1_000) == []
+    stays(lambda: member.poll(ms=100) == [], "nothing is left", for_s=1)
     producer.commit_transaction(30)
     (late,) = member.poll()
     assert late.value == "open"
@@ -297,9 +299,10 @@ def test_a_record_that_ends_each_member_that_gets_it_takes_no_other_along(group:
         assert member.commit() == {0: "ok"}
         if not poison:
             accepted |= set(offsets(found))
-    while found := member.poll(ms=1_000):
-        member.acknowledge("release", *found)
-        assert member.commit() == {0: "ok"}
+    for _ in turns(lambda: group.lag() == 0, "all is done with"):
+        if found := member.poll(ms=500):
+            member.acknowledge("release", *found)
+            assert member.commit() == {0: "ok"}
     assert (sorted(accepted), group.lag()) == ([*range(7), *range(8, 20)], 0)
 
 

@@ -15,7 +15,7 @@ from confluent_kafka import IllegalStateException, KafkaException, Producer, Top
 from pylog_spark.testing import LocalBroker
 from tests.harness.brokers import BOTH
 from tests.harness.kafka import either
-from tests.harness.waiting import until
+from tests.harness.waiting import stays, until
 from tests.interop.shares import Delivered, LibrdkafkaMember, ShareGroup, error_name
 from tests.interop.test_share_groups import SETTINGS, made, offsets, produce
 
@@ -73,7 +73,7 @@ def test_two_members_read_one_partition_and_each_record_once(group: ShareGroup, 
     read: list[list[Delivered]] = [[], []]
     while sum(map(len, read)) < 40:
         for mine, member in zip(read, both, strict=True):
-            found = member.poll(2_000)
+            found = member.poll(500)
             if mode == "explicit":
                 member.acknowledge("accept", *found)
             mine += found
@@ -103,18 +103,20 @@ def test_each_record_meets_the_fate_that_its_member_says(group: ShareGroup, memb
     assert [(record.offset, record.count) for record in again] == [(1, released.count + 1)]
     member.acknowledge("accept", *again)
     assert member.commit() == {0: "ok"}
-    assert member.poll(1_000) == []
+    stays(lambda: member.poll(100) == [], "nothing is left", for_s=1)
     assert group.lag() == 0
 
 
 def test_a_record_that_nobody_accepts_is_delivered_five_times(group: ShareGroup, members: Members) -> None:
     produce(group, 1)
     member, counts = members.start(), []
-    while found := member.poll(1_000 if counts else 30_000):
+    for _ in range(5):
+        found = member.poll()
         counts.append(found[0].count)
         member.acknowledge("release", *found)
         assert member.commit() == {0: "ok"}
     assert counts == [1, 2, 3, 4, 5]
+    stays(lambda: member.poll(100) == [], "it is not delivered a sixth time", for_s=1)
     assert group.lag() == 0
 
 
@@ -175,7 +177,7 @@ def test_a_commit_that_is_not_waited_for_tells_its_outcome(group: ShareGroup, me
     outcomes.clear()
     member.acknowledge("accept", *found)
     member.consumer.commit_async()
-    until(lambda: member.poll(10) == [] and bool(outcomes), "the outcome is there")
+    until(lambda: member.poll(100) == [] and bool(outcomes), "the outcome is there")
     assert outcomes == [({0, 1, 2}, "ok")]
     assert group.lag() == 0
 
@@ -221,7 +223,7 @@ def test_a_member_goes_on_where_it_was_when_the_broker_is_killed_and_back(new_to
         member.acknowledge("accept", *held)
         member.commit()
         while group.lag() > 0:
-            found = member.poll(2_000)
+            found = member.poll(500)
             assert accepted.isdisjoint(offsets(found))
             member.acknowledge("accept", *found)
             if set(member.commit().values()) == {"ok"}:

@@ -5,7 +5,6 @@
 
 import hashlib
 import random
-import time
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ import pytest
 from pylog_spark.client import Admin
 from pylog_spark.testing import LocalBroker
 from tests.harness.runs import rounds, seed
-from tests.harness.waiting import until
+from tests.harness.waiting import let_pass, until
 from tests.mirror.load import Load
 from tests.mirror.support import MirrorProcess, committed, ends, raw_batches, until_copied
 
@@ -44,7 +43,7 @@ def test_that_kills_of_source_target_and_mirror_leave_the_same_bytes_at_the_same
                 _moves_on(target, load)
                 victims = [source, target, mirror]
                 chosen = victims if number == 0 else randomness.sample(victims, randomness.randint(1, 3))
-                time.sleep(randomness.random() * 0.2)
+                let_pass(randomness.random() * 0.2)
                 for victim in chosen:
                     victim.kill()
                 # The mirror last: it begins only where both answer.

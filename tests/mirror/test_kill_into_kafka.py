@@ -5,7 +5,6 @@ four minutes, since Apache Kafka starts again in most.
 """
 
 import random
-import time
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ import pytest
 from pylog_spark.client import Admin
 from pylog_spark.testing import LocalBroker
 from tests.harness.runs import rounds, seed
-from tests.harness.waiting import until
+from tests.harness.waiting import let_pass, until
 from tests.mirror.load import Load
 from tests.mirror.support import MirrorProcess, ends, until_equal
 from tests.peers.kafka import KafkaBroker
@@ -44,7 +43,7 @@ def test_that_kills_of_source_target_and_mirror_neither_lose_nor_double_a_record
                 _moves_on(target, load)
                 victims = [source, target, mirror]
                 chosen = victims if number == 0 else randomness.sample(victims, randomness.randint(1, 3))
-                time.sleep(randomness.random() * 0.5)
+                let_pass(randomness.random() * 0.5)
                 for victim in chosen:
                     victim.kill()
                 # The mirror last: it begins only where both answer.

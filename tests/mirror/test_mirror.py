@@ -12,6 +12,7 @@ from pylog_spark.client.admin import EARLIEST
 from pylog_spark.client.errors import LogError
 from pylog_spark.mirror.promotion import promote
 from pylog_spark.testing import LocalBroker
+from tests.harness.ports import nowhere
 from tests.harness.waiting import until
 from tests.mirror.support import (
     COMMAND,
@@ -166,14 +167,15 @@ def test_that_an_open_transaction_of_the_source_is_aborted_by_the_promotion(
     ("words", "sentence"),
     [
         ([], "Which cluster? Give --from HOST:PORT."),
-        (["--from", "127.0.0.1:1"], "Which cluster? Give --to HOST:PORT."),
-        (["--from", "127.0.0.1:1", "--to", "{target}"], "no broker answered"),
+        (["--from", "{nowhere}"], "Which cluster? Give --to HOST:PORT."),
+        (["--from", "{nowhere}", "--to", "{target}"], "no broker answered"),
         (["--from", "{target}", "--to", "{target}"], "Source and target are the same cluster"),
         (["--from", "{target}", "--to", "{target}", "--topics", "("], "is no regular expression"),
     ],
 )
 def test_that_what_cannot_be_mirrored_is_refused_at_once(target: LocalBroker, words: list[str], sentence: str) -> None:
-    given_words = [word.replace("{target}", target.bootstrap_servers) for word in words]
+    places = {"{target}": target.bootstrap_servers, "{nowhere}": nowhere()}
+    given_words = [places.get(word, word) for word in words]
     done = subprocess.run(
         [*COMMAND, *given_words], env={**environment(), "COLUMNS": "200"}, capture_output=True, text=True,
         check=False, timeout=120,

@@ -5,6 +5,8 @@ import struct
 import time
 from collections.abc import Callable
 
+from tests.harness.waiting import until
+
 _API_VERSIONS = 18
 _CORRELATION_ID = 7
 
@@ -20,10 +22,10 @@ def read_exactly(sock: socket.socket, size: int) -> bytes:
     return bytes(chunks)
 
 
-def answers(host: str, port: int, timeout_s: float = 1.0) -> bool:
-    """Whether a fresh connection gets a good answer to ApiVersions v0 within `timeout_s`."""
+def answers(host: str, port: int, within_s: float = 1.0) -> bool:
+    """Whether a fresh connection gets a good answer to ApiVersions v0 within `within_s`."""
     try:
-        with socket.create_connection((host, port), timeout=timeout_s) as sock:
+        with socket.create_connection((host, port), timeout=within_s) as sock:
             return answers_over(sock)
     except OSError:
         return False
@@ -38,10 +40,10 @@ def answers_over(sock: socket.socket) -> bool:
     return correlation_id == _CORRELATION_ID and error_code == 0
 
 
-def accepts(host: str, port: int, timeout_s: float = 1.0) -> bool:
+def accepts(host: str, port: int, within_s: float = 1.0) -> bool:
     """Whether somebody listens there."""
     try:
-        socket.create_connection((host, port), timeout=timeout_s).close()
+        socket.create_connection((host, port), timeout=within_s).close()
     except OSError:
         return False
     return True
@@ -59,8 +61,8 @@ def wait_until_it_accepts(host: str, port: int, deadline_s: float, interval_s: f
 
 def _wait(reached: Callable[[], bool], failed: str, deadline_s: float, interval_s: float) -> float:
     started = time.perf_counter()
-    while not reached():
-        if time.perf_counter() - started > deadline_s:
-            raise TimeoutError(f"{failed} within {deadline_s} s")
-        time.sleep(interval_s)
+    try:
+        until(reached, failed, deadline_s, interval_s)
+    except AssertionError as error:
+        raise TimeoutError(str(error)) from None
     return time.perf_counter() - started

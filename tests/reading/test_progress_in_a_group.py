@@ -16,6 +16,7 @@ from pylog_spark.offsets import TopicPartition
 from pylog_spark.offsets.position import Position
 from pylog_spark.options import STREAM, read_options
 from pylog_spark.source.progress import PAUSE_S, Progress
+from tests.harness.ports import nowhere
 from tests.peers.kafka import java
 from tests.reading.streams import BOTH_WAYS, Checkpoint, Query, read
 from tests.spark.support import Topic
@@ -159,7 +160,7 @@ def test_a_group_that_refuses_is_a_warning_once_and_not_asked_again_for_a_while(
 
 
 def test_a_broker_that_is_away_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
-    given = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t", "kafka.group.id": "g"}
+    given = {"kafka.bootstrap.servers": nowhere(), "subscribe": "t", "kafka.group.id": "g"}
     shown = shown_by(given)
     with caplog.at_level(logging.WARNING, "pylog_spark"):
         shown.show(Position({TopicPartition("t", 0): 1}).to_document())

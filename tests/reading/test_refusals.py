@@ -8,6 +8,7 @@ import pytest
 
 from pylog_spark.datasource import PylogDataSource
 from pylog_spark.errors import PylogError
+from tests.harness.ports import nowhere
 from tests.reading.streams import Query, batch_reader
 from tests.reading.support import schema, values
 from tests.spark.support import Topic
@@ -15,7 +16,7 @@ from tests.spark.support import Topic
 pytestmark = pytest.mark.cluster
 
 Topics = Callable[..., Topic]
-NO_BROKER = "127.0.0.1:1"
+NO_BROKER = nowhere()
 
 
 def refused(topic: Topic, **options: object) -> tuple[str, str]:

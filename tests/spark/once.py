@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from pylog_spark.sink.decision import TOPIC, Decision
 from pylog_spark.sink.identity import Write, fresh_job
 from pylog_spark.sink.ledger import Ledger
 from pylog_spark.sink.protocol import Outcome
+from tests.harness.waiting import turns
 
 _DEADLINE_S = 60
 
@@ -43,10 +43,8 @@ def read_committed(servers: str, topic: str, *, waiting: bool = False) -> list[t
         partitions = sorted(consumer.list_topics(topic, 30).topics[topic].partitions)
         consumer.assign([TopicPartition(topic, partition, 0) for partition in partitions])
         left, found = set(partitions), []
-        deadline = time.monotonic() + _DEADLINE_S
-        while left:
-            message = consumer.poll(1)
-            assert time.monotonic() < deadline, f"no end of {topic}"
+        for _ in turns(lambda: not left, f"the end of {topic}", _DEADLINE_S):
+            message = consumer.poll(0.2)
             if message is None:
                 continue
             if message.error() is not None:

@@ -88,7 +88,7 @@ def consumed(servers: str, topic: str, ends: dict[int, int]) -> tuple[dict[int, 
     left = set(ends)
     consumer.assign([TopicPartition(topic, number, 0) for number in ends])
     while left:
-        for message in consumer.consume(10_000, 10):
+        for message in consumer.consume(10_000, 0.5):
             number = message.partition()
             if (error := message.error()) is not None:
                 assert error.code() == KafkaError._PARTITION_EOF, error

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
+from tests.harness.ports import nowhere
 from tests.spark.support import Topic, error_of, sentence_in
 
 pytestmark = pytest.mark.cluster
 
 Topics = Callable[..., Topic]
-NO_BROKER = "127.0.0.1:1"
+NO_BROKER = nowhere()
 
 
 def load(spark: Any, **options: Any) -> Any:

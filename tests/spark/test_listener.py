@@ -18,6 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from pylog_spark.client import Admin
 from pylog_spark.errors import PylogError
 from pylog_spark.listener import GroupMirror, QueryMetrics
+from tests.harness.ports import nowhere
 from tests.harness.waiting import until
 from tests.peers.kafka import java
 from tests.spark.support import Collector, Topic
@@ -233,7 +234,7 @@ def test_brokers_that_are_away_do_not_slow_a_query_and_wait_says_so(
 ) -> None:
     topic = make_topic()
     topic.put(["v"])
-    mirror = listen(GroupMirror("127.0.0.1:1"))
+    mirror = listen(GroupMirror(nowhere()))
     query = Collector(checkpoint).run(topic.read_stream())
     assert query.exception() is None
     assert not mirror.wait(query, timeout_s=30)

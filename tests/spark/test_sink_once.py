@@ -13,6 +13,7 @@ import pytest
 
 import pylog_spark
 from tests.harness.brokers import BOTH
+from tests.harness.ports import nowhere
 from tests.harness.waiting import until
 from tests.spark.once import committed_values, digest, open_ends
 from tests.spark.support import Topic, committed, sentence_in
@@ -146,12 +147,12 @@ def test_a_restarted_stream_with_a_wrong_address_fails_within_seconds(make_topic
     sink.save_stream(text_of(source), checkpoint)
     source.put(["b"])
     writer = text_of(source).writeStream.format("pylog").option("checkpointLocation", checkpoint)
-    writer = writer.option("topic", sink.name).option("kafka.bootstrap.servers", "127.0.0.1:1")
+    writer = writer.option("topic", sink.name).option("kafka.bootstrap.servers", nowhere())
     started = time.monotonic()
     query = writer.trigger(availableNow=True).start()
     with pytest.raises(Exception, match="PYLOG_UNREACHABLE") as caught:
         query.awaitTermination(120)
     assert time.monotonic() - started < 40
-    assert "127.0.0.1:1" in sentence_in(str(caught.value))[1]
+    assert nowhere() in sentence_in(str(caught.value))[1]
     sink.save_stream(text_of(source), checkpoint)
     assert seen(sink) == ["a", "b"]

@@ -22,6 +22,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.streaming import datasource as admission
 
 from pylog_spark.testing.spark import checkpoint_settings
+from tests.harness.waiting import until
 from tests.spark.support import committed
 
 pytestmark = pytest.mark.long  # Spark's version is pinned
@@ -184,9 +185,8 @@ def test_equal_offsets_are_equal_texts(recorded: Recorded) -> None:
     query = recorded.stream(phantom="yes").writeStream.format("noop")
     query = query.option("checkpointLocation", recorded.checkpoint).start()
     try:
-        while len(committed(recorded.checkpoint)) < 3 and query.isActive:
-            query.awaitTermination(1)
         # Nothing is new after the first batch, and there are batches all the same.
+        until(lambda: len(committed(recorded.checkpoint)) >= 3 or not query.isActive, "there are three batches")
         assert len(committed(recorded.checkpoint)) >= 3
     finally:
         query.stop()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import struct
 from collections.abc import Callable
 from contextlib import closing
@@ -19,6 +18,7 @@ from pyspark.sql.types import ArrayType, BinaryType, DoubleType, IntegerType, Lo
 from pylog_spark.datasource import PylogDataSource
 from pylog_spark.errors import PylogError
 from pylog_spark.testing import LocalBroker
+from tests.harness.ports import nowhere
 from tests.spark.support import Topic
 from tests.typed.avro_support import datum, field, record
 from tests.typed.support import rows, schema
@@ -206,11 +206,8 @@ def test_a_registry_that_does_not_answer_is_an_error_that_says_so(
     registry_broker: LocalBroker, registered: Topic, options: dict[str, str]
 ) -> None:
     registered.put(serialize(registry_broker, registered.name, FIRST, {"id": 1, "name": None, "gone": ""}))
-    with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{closed.getsockname()[1]}"
-        with pytest.raises(PylogError, match="No schema registry answered") as raised:
-            rows(registered, schema(id=INT), **{**options, "schema.registry.url": url})
+    with pytest.raises(PylogError, match="No schema registry answered") as raised:
+        rows(registered, schema(id=INT), **{**options, "schema.registry.url": f"http://{nowhere()}"})
     assert raised.value.condition == "PYLOG_REGISTRY_UNREACHABLE"
 
 

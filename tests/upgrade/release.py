@@ -11,7 +11,6 @@ A VERSION has ``killed.tar.zst``, what a broker had when it was killed, ``stoppe
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -22,6 +21,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource
 from confluent_kafka.schema_registry import SchemaRegistryClient
 
 from pylog_spark.testing import LocalBroker
+from tests.harness.waiting import turns
 
 DATA = Path(__file__).with_name("data")
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -99,10 +99,8 @@ def records_of(servers: str, topics: Sequence[str], **settings: object) -> dict[
         partitions = {topic: consumer.list_topics(topic, _TIMEOUT_S).topics[topic].partitions for topic in topics}
         ahead = {(topic, partition) for topic in topics for partition in partitions[topic]}
         consumer.assign([TopicPartition(topic, partition, 0) for topic, partition in ahead])
-        give_up = time.monotonic() + _TIMEOUT_S
-        while ahead:
-            assert time.monotonic() < give_up, f"the end was not reached of {ahead}"
-            if (message := consumer.poll(1)) is None:
+        for _ in turns(lambda: not ahead, lambda: f"the end of {ahead}", _TIMEOUT_S):
+            if (message := consumer.poll(0.2)) is None:
                 continue
             if (error := message.error()) is not None:
                 assert error.name() == "_PARTITION_EOF", error

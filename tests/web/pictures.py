@@ -15,6 +15,7 @@ from playwright.sync_api import expect
 
 from pylog_spark.client import Admin, Producer
 from pylog_spark.testing import LocalCluster
+from tests.harness.waiting import during
 from tests.web.browser import PHONE, Console, browser
 
 SECONDS = 240
@@ -66,8 +67,8 @@ def _consumer(servers: str) -> confluent_kafka.Consumer:
 
 def _work(orders: Producer, clicks: Producer, consumer: confluent_kafka.Consumer, draw: random.Random) -> None:
     """Write in waves, and read as evenly as somebody who falls behind at each wave."""
-    began, number = time.monotonic(), 0
-    while (passed := time.monotonic() - began) < SECONDS:
+    number = 0
+    for passed in during(SECONDS, pause_s=0.05):
         for _ in range(int(12 + 10 * math.sin(passed / 17) + draw.random() * 3)):
             number += 1
             customer = f"customer-{draw.randrange(4000)}"
@@ -86,7 +87,6 @@ def _work(orders: Producer, clicks: Producer, consumer: confluent_kafka.Consumer
         orders.flush()
         clicks.flush()
         consumer.consume(13, 0.05)
-        time.sleep(0.05)
 
 
 def _pictures(opened: Callable[..., Console]) -> None:

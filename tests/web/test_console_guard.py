@@ -237,7 +237,7 @@ def test_a_body_that_is_no_object_is_refused(page: Page) -> None:
 def test_what_is_no_request_is_refused_too(page: Page) -> None:
     host, _, port = page.place.rpartition(":")
     for sent in (b"\x00\x01\x02\r\n\r\n", b"GET\r\n\r\n", b"HEAD /api/cluster HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"):
-        with socket.create_connection((host, int(port)), timeout=20) as connection:
+        with socket.create_connection((host, int(port)), timeout=60) as connection:
             connection.sendall(sent)
             assert connection.recv(100).startswith(b"HTTP/1.1 "), sent
 

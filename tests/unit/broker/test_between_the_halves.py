@@ -8,6 +8,7 @@ import pytest
 from pylog_spark._native import Client, NativeBroker, NativeError
 from pylog_spark.broker import config
 from pylog_spark.broker.config import broker_config
+from tests.harness.ports import nowhere
 
 PARTITION = {
     "partition": 0,
@@ -153,6 +154,6 @@ def test_settings_of_a_group_that_do_not_fit_are_refused(native, own):
     ],
 )
 def test_arguments_that_do_not_fit_a_request_are_refused(name, arguments, named):
-    client = Client({"bootstrap.servers": "127.0.0.1:1"})
+    client = Client({"bootstrap.servers": nowhere()})
     assert named in refusal(client.request, name, json.dumps(arguments))
     client.close()

@@ -4,7 +4,6 @@ import base64
 import json
 import logging
 import socket
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +17,9 @@ from pylog_spark.login.errors import TokenError
 from pylog_spark.login.local import TOKEN_BYTES_MAX
 from pylog_spark.login.oidc import of_server
 from tests.harness.odd_server import OddServer, answer
+from tests.harness.ports import silent_port
 from tests.harness.secured import TokenServer, unsigned_token
+from tests.harness.waiting import let_pass
 
 _CREDENTIALS = "sasl.oauthbearer.client.credentials"
 _SECRET = "planted: s/1"
@@ -127,20 +128,19 @@ def test_a_redirection_is_not_followed() -> None:
 
 
 def test_a_server_that_does_not_answer_is_given_up_in_time() -> None:
+    patience = {"sasl_login_read_timeout_ms": "50", "sasl_login_retry_backoff_max_ms": "0"}
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        settings = asked(silent.getsockname()[1], sasl_login_read_timeout_ms="50", sasl_login_retry_backoff_max_ms="0")
-        assert "did not answer in time" in failure(settings).sentence
-    assert "Connection refused" in failure(settings).sentence
+        assert "did not answer in time" in failure(asked(silent.getsockname()[1], **patience)).sentence
+    assert "Connection refused" in failure(asked(silent_port(), **patience)).sentence
 
 
 def dripping(text: bytes) -> Callable[[bytes, socket.socket], None]:
     """Sends the bytes of `text`, and more of its last one, each soon enough for whoever looks at the last one only."""
 
     def send(_request: bytes, connection: socket.socket) -> None:
-        never = threading.Event()
         for number in range(1000):
             connection.sendall(text[number : number + 1] or text[-1:])
-            never.wait(0.02)
+            let_pass(0.02)
 
     return send
 

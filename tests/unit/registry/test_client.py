@@ -11,6 +11,7 @@ from pylog_spark.registry import client as client_module
 from pylog_spark.registry.client import RegistryClient, RegistryError
 from pylog_spark.registry.model import JSON, Reference, Schema
 from tests.harness.odd_server import OddServer
+from tests.harness.ports import nowhere
 
 ID_7 = {"schema": '"string"'}
 
@@ -68,14 +69,10 @@ def test_a_schema_is_registered_with_its_type_and_references() -> None:
 
 def test_a_server_that_is_gone_and_one_that_fails_are_passed_over() -> None:
     with (
-        socket.socket() as closed,
         serving((500, {"error_code": 50001, "message": "no"})) as failing,
         serving((200, ID_7)) as well,
     ):
-        # Nobody listens there, and nobody else gets the port meanwhile.
-        closed.bind(("127.0.0.1", 0))
-        gone = f"http://127.0.0.1:{closed.getsockname()[1]}"
-        client = RegistryClient([gone, url(failing), url(well)])
+        client = RegistryClient([f"http://{nowhere()}", url(failing), url(well)])
         assert client.schema_by_id(7).text == '"string"'
         assert (len(failing.asked), len(well.asked)) == (1, 1)
 

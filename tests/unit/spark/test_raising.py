@@ -9,10 +9,11 @@ from pyspark.util import handle_worker_exception
 
 from pylog_spark.datasource import PylogDataSource
 from pylog_spark.errors import PylogError
+from tests.harness.ports import nowhere
 from tests.reading.support import schema
 
 _LINE = "pylog_spark.errors.PylogError: "
-NO_BROKER = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t", "topic": "t"}
+NO_BROKER = {"kafka.bootstrap.servers": nowhere(), "subscribe": "t", "topic": "t"}
 
 
 def printed(action: Any) -> list[str]:

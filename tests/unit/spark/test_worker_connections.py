@@ -11,6 +11,7 @@ import pytest
 from pylog_spark.sink.task import WritePlan
 from pylog_spark.source.partition import RangeSource
 from pylog_spark.spark.worker import acknowledge
+from tests.harness.ports import nowhere
 
 _ROUNDS = 5
 #: Linux acknowledges after 40 ms what it does not answer.
@@ -39,7 +40,7 @@ def _write(rows: Callable[[], None]) -> None:
         rows()
         yield from ()
 
-    client = {"bootstrap.servers": "127.0.0.1:1"}
+    client = {"bootstrap.servers": nowhere()}
     assert WritePlan(client, "t", {"value": "value"}, "at-least-once").write(batches()).records == 0  # type: ignore[arg-type]
 
 
