@@ -18,6 +18,7 @@ NOT_HERE = {
         "tests/cluster/test_intruders.py": "lines of a log, of nobody",
         "tests/docs/test_security_cluster.py": "what a page says, and what is run in its place",
         "tests/docs/test_snippets.py": "what a page says, and what is run in its place",
+        "tests/test_steady.py": "samples of what is found",
         "tests/unit/broker/test_clustered.py": "no sockets",
         "tests/unit/broker/test_jwks.py": "addresses that are never asked",
         "tests/unit/broker/test_listeners.py": "no sockets",
@@ -32,8 +33,14 @@ NOT_HERE = {
         "tests/hostile/attack.py": "prints its seed, and takes one",
         "tests/hostile/fuzz.py": "prints its seed, and takes one",
     },
+    "short_deadlines": {"tests/unit/test_harness.py": "tests of the waits themselves"},
     "unread_pipes": {
         "tests/peers/tools.py": "answers in frames: whoever asks reads them to the end, by a deadline",
+    },
+    "waits_by_hand": {
+        "tests/cluster/test_spark.py": "runs in Spark's workers, which have no tests to import",
+        "tests/crash/steps/sink_steps.py": "runs in Spark's workers, which have no tests to import",
+        "tests/spark/test_foreach_stop.py": "runs in Spark's workers, which have no tests to import",
     },
 }
 
@@ -85,7 +92,7 @@ def lines(rule: str, code: str) -> list[int]:
     "until(ready, 'it is ready', deadline_s=29.9)",
     "waiting.seconds_until(ready, 'it is ready', 5)",
     "SOON_S = 2 * 5\nuntil(ready, 'it is ready', SOON_S)",
-    "from tests.hostile.floods import RESULT_MAX_S as long\nrunning.wait(0.1 if long else 1) or stop.wait(1)",
+    "from tests.harness.steadiness import STEP_MAX_S as soon\nrunning.wait(60 if slow else soon)",
     "subprocess.run(['x'], timeout=10)",
     "running.communicate(timeout=10)",
     "event.wait(0.5)",

@@ -13,6 +13,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
+from tests.harness.children import PipedChild
+
 _ROOT = Path(__file__).parents[2]
 
 
@@ -22,13 +24,8 @@ def running_gcs(folder: Path) -> Iterator[str]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(_service_account(folder / "account.json")))
         words = [sys.executable, "-m", "tests.archive.gcs_server"]
-        with subprocess.Popen(words, cwd=_ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
-            assert server.stdout is not None
-            try:
-                port = int(server.stdout.readline())
-                yield f"scheme=http&endpoint_override=127.0.0.1%3A{port}&retry_limit_seconds=5"
-            finally:
-                server.kill()
+        with PipedChild(words, cwd=_ROOT, errors=subprocess.DEVNULL) as server:
+            yield f"scheme=http&endpoint_override=127.0.0.1%3A{server.line()}&retry_limit_seconds=5"
 
 
 def _service_account(path: Path) -> Path:

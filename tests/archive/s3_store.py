@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.harness.children import PipedChild
+
 _ROOT = Path(__file__).parents[2]
 
 
@@ -41,9 +43,5 @@ def running_store() -> Iterator[Store]:
         for name, value in {"AWS_ACCESS_KEY_ID": "nobody", "AWS_SECRET_ACCESS_KEY": "secret"}.items():
             patched.setenv(name, value)
         words = [sys.executable, "-m", "tests.archive.s3_server"]
-        with subprocess.Popen(words, cwd=_ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
-            assert server.stdout is not None
-            try:
-                yield Store(int(server.stdout.readline()))
-            finally:
-                server.kill()
+        with PipedChild(words, cwd=_ROOT, errors=subprocess.DEVNULL) as server:
+            yield Store(int(server.line()))

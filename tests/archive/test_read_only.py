@@ -25,7 +25,7 @@ from tests.archive.brokers import (
     values,
 )
 from tests.broker.test_http import PAGE, numbers
-from tests.harness.waiting import until
+from tests.harness.waiting import said, until
 from tests.mirror.support import write
 
 _TOPICS = "kafka_server_brokertopicmetrics"
@@ -188,7 +188,7 @@ def test_monitoring_shows_how_large_the_archive_is_and_what_is_still_to_be_delet
     stuck.mkdir()
     admin.alter_configs("topic", "sized", {"retention.bytes": "30000"})
     until(lambda: shown("remotedeleteerrors_total", ()) > 0, "one cannot be deleted")
-    assert "what is too old cannot be deleted from the archive now" in broker.logs()
+    said(broker, "what is too old cannot be deleted from the archive now")
     left = ArchiveLog(str(archive)).manifest("sized", 0).segments
     assert shown("remotelogmetadatacount") == len(left) < len(objects)
     assert shown("remotedeletelagsegments") == len(objects) - len(left) - 1, "those behind it wait, too"

@@ -16,6 +16,7 @@ from pylog_spark.audit import Audit, AuditedProducer
 from pylog_spark.audit.document import AuditRecord
 from pylog_spark.client import Admin, Consumer, LogError, Producer
 from tests.audit.support import BEGIN_MS, MINUTE, Audited, at
+from tests.harness.children import PipedChild
 from tests.harness.waiting import until
 
 ROOT = Path(__file__).parents[2]
@@ -182,14 +183,13 @@ def test_a_slow_pipe_says_what_it_has_written_while_it_waits(audited: Audited) -
     reader, writer = os.pipe()
     environment: dict[str, Any] = {**os.environ, "PYTHONPATH": str(ROOT)}
     words = [sys.executable, "-m", "pylog_spark", "produce", audited.topic, "--audit-topic", audited.audit]
-    with subprocess.Popen(
-        [*words, "--audit-window", "1m", "-b", audited.servers], env=environment, stdin=reader, stderr=subprocess.PIPE
-    ) as writing:
+    words += ["--audit-window", "1m", "-b", audited.servers]
+    with PipedChild(words, env=environment, stdin=reader, errors=True) as writing:
         os.close(reader)
         try:
             os.write(writer, b"early\n")
             until(lambda: audited.check(delay_ms=None).records == 1, "its count is there without an end of input")
         finally:
             os.close(writer)
-        assert writing.wait(60) == 0
+        assert writing.wait() == 0, writing.errors
     assert audited.check(delay_ms=None).differences == ()

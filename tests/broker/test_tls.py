@@ -7,7 +7,6 @@ import socket
 import ssl
 import struct
 import subprocess
-import time
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
@@ -17,7 +16,7 @@ from pylog_spark.testing import LocalBroker, LocalBrokerError
 from pylog_spark.testing.certificates import LOCAL_HOSTS, Certificates
 from tests.broker.wire import Connection, array, connect, room_for
 from tests.harness.security import AUTHORIZER
-from tests.harness.waiting import until
+from tests.harness.waiting import brief, until
 from tests.hostile.floods import peak_bytes
 from tests.peers.tools import java
 
@@ -340,18 +339,27 @@ def is_closed(peer):
         return True
 
 
+def is_open(peer):
+    with brief(peer, 0.001):
+        try:
+            return peer.recv(1) != b""
+        except TimeoutError:
+            return True
+        except ConnectionResetError:
+            return False
+
+
 @pytest.mark.long  # tests/hostile/test_login_floods.py
 def test_half_open_connections_harm_nobody_and_end(new_broker):
-    broker = new_broker(tls=True, ssl_handshake_max_connections=200, ssl_handshake_timeout_ms=5_000)
+    broker = new_broker(tls=True, ssl_handshake_max_connections=200, ssl_handshake_timeout_ms=8_000)
     with tls(broker) as connection:
         assert is_served(connection)
     before = peak_bytes(broker)
     with half_open(broker, 1_000) as peers:
-        began = time.monotonic()
         with tls(broker) as connection:
             assert is_served(connection)
         # Who is held up waits until the others' time is over.
-        assert time.monotonic() - began < 4
+        assert any(map(is_open, peers))
         assert peak_bytes(broker) - before < 64 << 20
         until(lambda: "ssl.handshake.max.connections=200" in broker.logs(), "the log says so")
         assert all(map(is_closed, peers))

@@ -104,7 +104,7 @@ def test_idle_connections_cost_little_and_do_not_keep_others_waiting(broker):
         started = time.monotonic()
         with connect(broker.bootstrap_servers) as connection:
             assert ranges(connection.ask(API_VERSIONS, 0, b""))[0] == 0
-        assert time.monotonic() - started < 10
+        assert time.monotonic() - started < 30
 
 
 def resident_mib(pid):

@@ -6,21 +6,19 @@ import subprocess
 
 import pytest
 
+from tests.harness.children import PipedChild
+
 
 def test_one_line_says_that_it_serves_and_sigint_stops_it_cleanly(command, environment, tmp_path):
     words = [*command, "broker", "--data-dir", str(tmp_path / "d"), "--listen", "127.0.0.1:0"]
-    with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
-        try:
-            line = running.stdout.readline()
-            assert re.fullmatch(
-                rf"pylog broker ready on 127\.0\.0\.1:\d+ \(data in {tmp_path}/d, 0 topics, 0 partitions, pid {running.pid}\)\n",
-                line,
-            )
-            running.send_signal(signal.SIGINT)
-            out, err = running.communicate(timeout=60)
-        finally:
-            running.kill()
-    assert (running.returncode, out) == (0, "")
+    with PipedChild(words, env=environment, errors=True) as running:
+        assert re.fullmatch(
+            rf"pylog broker ready on 127\.0\.0\.1:\d+ \(data in {tmp_path}/d, 0 topics, 0 partitions, pid {running.pid}\)",
+            running.line(),
+        )
+        running.signal(signal.SIGINT)
+        assert (running.wait(), running.waiting_lines()) == (0, [])
+        err = running.errors
     lines = err.splitlines()
     form = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (INFO|WARN|ERROR) pylog[.\w]* broker=1: .+")
     assert all(form.fullmatch(line) for line in lines), err
@@ -77,13 +75,11 @@ def test_a_settings_file_is_read_and_the_command_line_wins(command, environment,
         f"# as in Kafka\nlog.dirs={tmp_path}/from-file\nnum.partitions=3\nlisteners=PLAINTEXT://127.0.0.1:0\n"
     )
     words = [*command, "broker", "--config-file", str(file), "--config", "num.partitions=5"]
-    with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
-        try:
-            address = re.match(r"pylog broker ready on (\S+) \(data in (\S+),", running.stdout.readline())
-            assert address[2] == f"{tmp_path}/from-file"
-            made = [*command, "topic", "create", "t", "-b", address[1]]
-            done = subprocess.run(made, env=environment, capture_output=True, text=True, timeout=60, check=True)
-            assert done.stdout == "Created topic t with 5 partitions.\n"
-        finally:
-            running.terminate()
-            running.wait(60)
+    with PipedChild(words, env=environment, errors=True) as running:
+        address = re.match(r"pylog broker ready on (\S+) \(data in (\S+),", running.line())
+        assert address[2] == f"{tmp_path}/from-file"
+        made = [*command, "topic", "create", "t", "-b", address[1]]
+        done = subprocess.run(made, env=environment, capture_output=True, text=True, timeout=60, check=True)
+        assert done.stdout == "Created topic t with 5 partitions.\n"
+        running.signal(signal.SIGTERM)
+        running.wait()

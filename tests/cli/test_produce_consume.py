@@ -3,12 +3,12 @@
 import json
 import os
 import signal
-import subprocess
 import uuid
 
 import pytest
 from confluent_kafka import Producer
 
+from tests.harness.children import PipedChild
 from tests.harness.runs import mostly_long
 
 
@@ -114,36 +114,25 @@ def test_a_wrong_start_is_a_usage_error(pylog, topic):
 def test_following_prints_each_record_as_it_comes_and_ends_politely_at_ctrl_c(pylog, topic, environment, command):
     pylog("produce", topic, stdin="first\n")
     words = [*command, "consume", topic, "--from-beginning"]
-    with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as following:
-        try:
-            assert following.stdout.readline() == b"first\n"
-            pylog("produce", topic, stdin="second\n")
-            assert following.stdout.readline() == b"second\n"
-            following.send_signal(signal.SIGINT)
-            assert following.wait(60) == 130
-            assert following.stderr.read() == b"\n"
-        finally:
-            following.kill()
+    with PipedChild(words, env=environment, errors=True) as following:
+        assert following.line() == "first"
+        pylog("produce", topic, stdin="second\n")
+        assert following.line() == "second"
+        following.signal(signal.SIGINT)
+        assert (following.wait(), following.errors) == (130, "\n")
 
 
 def test_a_reader_that_goes_away_ends_it_quietly(pylog, topic, environment, command):
     pylog("produce", topic, stdin="".join(f"{i} {'x' * 1000}\n" for i in range(5000)))
     words = [*command, "consume", topic, "--exit-at-end"]
-    with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as following:
-        try:
-            assert following.stdout.readline().startswith(b"0 ")
-            following.stdout.close()
-            assert following.wait(60) == 141
-            assert following.stderr.read() == b""
-        finally:
-            following.kill()
+    with PipedChild(words, env=environment, errors=True, lines_max=1) as following:
+        assert following.line().startswith("0 ")
+        assert (following.wait(), following.errors) == (141, "")
 
 
 def test_a_slow_pipe_is_written_line_by_line(pylog, topic, environment, command):
     reader, writer = os.pipe()
-    with subprocess.Popen(
-        [*command, "produce", topic], env=environment, stdin=reader, stderr=subprocess.PIPE
-    ) as writing:
+    with PipedChild([*command, "produce", topic], env=environment, stdin=reader, errors=True) as writing:
         os.close(reader)
         try:
             os.write(writer, b"early\n")
@@ -151,4 +140,4 @@ def test_a_slow_pipe_is_written_line_by_line(pylog, topic, environment, command)
             assert pylog("consume", topic, "--from-beginning", "-n", "1").stdout == "early\n"
         finally:
             os.close(writer)
-        assert writing.wait(60) == 0
+        assert writing.wait() == 0, writing.errors

@@ -3,13 +3,13 @@
 import json
 import os
 import random
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from pylog_spark.testing.local_broker import PROGRAM
+from tests.harness.children import PipedChild
 from tests.harness.machine import Machine
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a preloaded library of Linux")
@@ -30,9 +30,8 @@ for line in sys.stdin:
 """
 
 
-def run_on(machine: Machine, code: str, *words: str, **options: object) -> "subprocess.Popen[str]":
-    command = [*machine.program[: -len(PROGRAM)], sys.executable, "-c", code, *words]
-    return subprocess.Popen(command, text=True, **options)  # type: ignore[call-overload, no-any-return]
+def run_on(machine: Machine, code: str, *words: str, cwd: Path | None = None) -> PipedChild:
+    return PipedChild([*machine.program[: -len(PROGRAM)], sys.executable, "-c", code, *words], cwd=cwd)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -83,12 +82,10 @@ def test_names_that_were_not_synced_are_lost_with_all_below_them(tmp_path: Path)
 
 def test_only_the_wall_clock_jumps_and_at_once(tmp_path: Path) -> None:
     machine = Machine(tmp_path / "machine")
-    process = run_on(machine, _CLOCKS, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    process = run_on(machine, _CLOCKS)
 
     def clocks() -> list[float]:
-        process.stdin.write("\n")
-        process.stdin.flush()
-        return json.loads(process.stdout.readline())  # type: ignore[no-any-return]
+        return json.loads(process.ask(""))  # type: ignore[no-any-return]
 
     with process:
         before = clocks()

@@ -2,7 +2,6 @@
 
 import gc
 import socket
-import subprocess
 import sys
 import threading
 import time
@@ -11,6 +10,7 @@ from contextlib import suppress
 
 import pytest
 
+from tests.harness.children import PipedChild
 from tests.harness.proxy import CLIENT, HOST, Network
 from tests.harness.waiting import brief, until
 
@@ -103,15 +103,12 @@ def test_a_delay_holds_what_is_sent(network: Network, server: socket.socket) -> 
 def test_only_the_named_process_is_cut_off(network: Network, server: socket.socket) -> None:
     port = network.listen("server", server.getsockname()[1])
     command = [sys.executable, "-c", _DIALLER, str(port)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdin is not None
+    with PipedChild(command) as process:
         network.name(process.pid, "broker 1")
-        process.stdin.write("dial\n")
-        process.stdin.flush()
+        process.say("dial")
         with server.accept()[0] as far, socket.create_connection((HOST, port), _DEADLINE_S) as other:
             network.cut("broker 1", "server")
-            process.stdin.write("question\n")
-            process.stdin.flush()
+            process.say("question")
             assert _silent(far)
             with server.accept()[0] as other_far:
                 assert network.dialled == {("broker 1", "server"): 1, (CLIENT, "server"): 1}
@@ -120,9 +117,7 @@ def test_only_the_named_process_is_cut_off(network: Network, server: socket.sock
             network.heal()
             assert far.recv(100) == b"question\n"
             far.sendall(b"answer\n")
-            process.stdin.close()
-            assert process.stdout is not None
-            assert process.stdout.read() == "answer\n"
+            assert process.rest() == "answer\n"
 
 
 def test_an_end_while_connections_are_being_made_leaves_none_open(server: socket.socket) -> None:

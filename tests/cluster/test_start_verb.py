@@ -9,30 +9,26 @@ import sys
 import pytest
 
 from pylog_spark.client import Admin
+from tests.harness.children import PipedChild
 from tests.harness.runs import mostly_long
 
 
 def started(directory, *more):
     command = [sys.executable, "-m", "pylog_spark", "cluster", "start", "--dir", str(directory), *more]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return PipedChild(command, stdin=subprocess.DEVNULL, errors=True)
 
 
 def ready_servers(process):
     """The bootstrap servers of the readiness line."""
-    lines = []
-    while not lines or lines[-1]:
-        lines.append(process.stdout.readline())
-        found = re.match(r"pylog cluster ready on (\S+) ", lines[-1])
-        if found:
-            return found[1]
-    raise AssertionError(f"{lines} {process.stderr.read()}")
+    while not (found := re.match(r"pylog cluster ready on (\S+) ", process.line())):
+        pass
+    return found[1]
 
 
 def stopped(process):
-    process.send_signal(signal.SIGINT)
-    output, errors = process.communicate(timeout=60)
-    assert process.returncode == 0, errors
-    return output
+    process.signal(signal.SIGINT)
+    assert process.wait() == 0, process.errors
+    return process.output
 
 
 def test_it_runs_until_ctrl_c_and_goes_on_from_its_directory(tmp_path):
@@ -49,16 +45,15 @@ def test_it_runs_until_ctrl_c_and_goes_on_from_its_directory(tmp_path):
             assert len(admin.topic("t").partitions) == 3
         assert "stopped" in stopped(process)
     finally:
-        if process.poll() is None:
+        if process.running:
             stopped(process)
 
 
 @pytest.mark.long  # tests/cli/test_broker_verb.py
 def test_a_wrong_setting_is_reported_before_anything_is_left_running(tmp_path):
     process = started(tmp_path / "c", "--brokers", "1", "--config", "num.partition=3")
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 1
-    assert "did you mean num.partitions" in errors
+    assert process.wait() == 1
+    assert "did you mean num.partitions" in process.errors
 
 
 @pytest.mark.long  # without them: above
@@ -80,5 +75,5 @@ def test_with_tls_and_logins_it_says_where_clients_find_their_settings(tmp_path,
         assert stat.S_IMODE(properties.stat().st_mode) == 0o600
         assert "stopped" in stopped(process)
     finally:
-        if process.poll() is None:
+        if process.running:
             stopped(process)

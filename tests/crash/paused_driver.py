@@ -7,13 +7,13 @@ how its write has ended.
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from dataclasses import asdict, dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
 from tests.crash.sink_driver import ROOT
+from tests.harness.children import PipedChild
 
 #: Where it stops: all tasks are prepared and nothing is decided; it is decided and nothing is committed.
 UNDECIDED, DECIDED = "undecided", "decided"
@@ -35,26 +35,18 @@ class PausedDriver:
 
     def __init__(self, plan: Plan) -> None:
         words = [sys.executable, "-m", __name__, json.dumps(asdict(plan))]
-        self._process = subprocess.Popen(words, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        assert self._line() == "stopped"
+        self._process = PipedChild(words, cwd=ROOT)
+        assert self._process.line() == "stopped"
 
     def kill(self) -> None:
         """As hard as kill -9."""
         self._process.kill()
-        self._process.communicate()
 
     def go_on(self) -> str:
         """Let it go on to its end: "written", or why not."""
-        assert self._process.stdin is not None
-        self._process.stdin.write("\n")
-        self._process.stdin.flush()
-        answer = self._line()
-        self._process.communicate()
+        answer = self._process.ask("")
+        self._process.rest()
         return answer
-
-    def _line(self) -> str:
-        assert self._process.stdout is not None
-        return self._process.stdout.readline().strip()
 
 
 def main(words: str) -> None:

@@ -1,7 +1,6 @@
 """kill -9 while users, ACLs and quotas are written, and a move from one store to another: no right appears or disappears."""
 
 import random
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from pylog_spark.broker.registry import TopicRegistry
 from pylog_spark.cluster.security import documents
 from pylog_spark.cluster.security.model import Unit
 from tests.crash.secured_writer import ask, opened
+from tests.harness.children import PipedChild
 from tests.harness.runs import mostly_long, rounds, seed
 from tests.harness.waiting import let_pass
 from tests.harness.zookeeper import new_chroot
@@ -29,15 +29,11 @@ def stored(registry: TopicRegistry) -> dict[str, Unit]:
 
 def killed_while_writing(store: str, first: int, pause_s: float) -> int:
     """Run the writer from request `first`, kill it; the number of the first request that was not answered."""
-    writer = subprocess.Popen(
-        [sys.executable, "-m", "tests.crash.secured_writer", store, str(first)], stdout=subprocess.PIPE, text=True
-    )
-    assert writer.stdout is not None
-    with writer:
-        assert writer.stdout.readline() == "ready\n"
+    with PipedChild([sys.executable, "-m", "tests.crash.secured_writer", store, str(first)]) as writer:
+        assert writer.line() == "ready"
         let_pass(pause_s)
         writer.kill()
-        answered = [int(line) for line in writer.stdout.read().splitlines() if line]
+        answered = [int(line) for line in writer.waiting_lines() if line]
     return answered[-1] + 1 if answered else first
 
 

@@ -4,14 +4,11 @@ exactly once, in order.
 2 rounds in `make test`, 6 in a long run, 100 by `make crash-transactions`.
 """
 
-import os
 import random
-import selectors
 import signal
 import subprocess
 import sys
-import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -19,6 +16,7 @@ from confluent_kafka import Producer
 
 from pylog_spark.testing import LocalBroker
 from tests.crash.transform import FENCED, STAND_STILL
+from tests.harness.children import PipedChild
 from tests.harness.runs import rounds, seed
 from tests.harness.waiting import until
 from tests.interop.clients import create_topic, values_seen
@@ -43,19 +41,13 @@ class Loop:
 
     def __init__(self, servers: str) -> None:
         self._command = [sys.executable, "-m", "tests.crash.transform", servers]
-        self._process: subprocess.Popen[bytes] | None = None
-        # A pipe that nobody reads would be full of what the clients say about a broker that is away.
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115  Closed with the process.
+        self._process: PipedChild | None = None
         self.open = False
         self.committed = 0
-        self._begun = b""
 
     def start(self) -> None:
         """Begin, or go on."""
-        self._begun = b""
-        self._process = subprocess.Popen(
-            self._command, stdout=subprocess.PIPE, stderr=self._errors, cwd=Path(__file__).parents[2]
-        )
+        self._process = PipedChild(self._command, stdin=subprocess.DEVNULL, errors=True, cwd=Path(__file__).parents[2])
 
     def commit(self, count: int) -> None:
         """Wait until `count` more transactions are committed."""
@@ -65,14 +57,14 @@ class Loop:
     def stop_open(self, feed: Callable[[], None]) -> None:
         """Let it stand still in a transaction whose records are written; `feed` gives it some, since it may have come to the end."""
         assert self._process is not None
-        self._process.send_signal(STAND_STILL)
+        self._process.signal(STAND_STILL)
         feed()
         until(self._stands_still, "it stands still in a transaction", _DEADLINE_S)
 
     def go_on(self) -> None:
         """After `stop_open`."""
         assert self._process is not None
-        self._process.send_signal(signal.SIGCONT)
+        self._process.signal(signal.SIGCONT)
 
     def _stands_still(self) -> bool:
         self.listen(0.1)
@@ -86,41 +78,28 @@ class Loop:
     def listen(self, seconds: float) -> None:
         """Take what it prints within `seconds`; start it again when it was fenced."""
         assert self._process is not None
-        assert self._process.stdout is not None
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._process.stdout, selectors.EVENT_READ)
-            if not selector.select(seconds):
-                return
-        # What has come, not a line: the rest of a buffer would wait for the next one.
-        printed = os.read(self._process.stdout.fileno(), 65_536)
-        if printed:
-            self._take(printed)
-            return
-        code = self._process.wait()
-        assert code == FENCED, os.pread(self._errors.fileno(), 1 << 20, 0).decode()
-        self.start()
+        self._take(self._process.lines_within(seconds))
+        if self._process.finished:
+            assert self._process.wait() == FENCED, self._process.errors
+            self.start()
 
-    def _take(self, printed: bytes) -> None:
-        # Where Python does not buffer, the end of a line comes by itself.
-        *lines, self._begun = (self._begun + printed).split(b"\n")
+    def _take(self, lines: Iterable[str]) -> None:
         for line in lines:
-            self.open = line == b"written"
-            self.committed += line == b"committed"
+            self.open = line == "written"
+            self.committed += line == "committed"
 
     def kill(self) -> bool:
         """kill -9; whether a transaction was open."""
         assert self._process is not None
-        assert self._process.stdout is not None
         self._process.kill()
-        self._take(self._process.communicate()[0])
+        self._take(self._process.waiting_lines())
         was_open, self.open = self.open, False
         return was_open
 
     def close(self) -> None:
         """Leave nothing behind, whatever state it is in."""
-        if self._process is not None and self._process.poll() is None:
+        if self._process is not None and self._process.running:
             self.kill()
-        self._errors.close()
 
 
 def _state(pid: int) -> str:

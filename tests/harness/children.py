@@ -6,7 +6,7 @@ A child may have a pipe for its standard input. Its standard error is the test's
 import queue
 import subprocess
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from os import PathLike
 from types import TracebackType
@@ -32,8 +32,8 @@ class PipedChild:
         As of `subprocess.Popen`.
     stdin : int or IO, optional
         As there; a pipe unless something else is given.
-    errors : bool or str
-        Whether to read its standard error, too: True for `errors`, "merged" where it is to be among the lines.
+    errors : bool, int or IO
+        Where its standard error goes: True has it read, for `errors`; anything else is as for `subprocess.Popen`'s ``stderr``.
     lines_max : int, optional
         Hang up when so many lines are read: the child's next line finds no reader.
     """
@@ -45,10 +45,10 @@ class PipedChild:
         env: Mapping[str, str] | None = None,
         cwd: str | PathLike[str] | None = None,
         stdin: int | IO[bytes] = subprocess.PIPE,
-        errors: bool | str = False,
+        errors: bool | int | IO[bytes] = False,
         lines_max: int | None = None,
     ) -> None:
-        to_errors = subprocess.STDOUT if errors == "merged" else subprocess.PIPE if errors else None
+        to_errors = subprocess.PIPE if errors is True else None if errors is False else errors
         self.process = subprocess.Popen(
             words, env=env, cwd=cwd, stdin=stdin, stdout=subprocess.PIPE, stderr=to_errors, bufsize=-1
         )
@@ -129,6 +129,21 @@ class PipedChild:
             else:
                 found.append(line)
         return found
+
+    def lines_within(self, seconds: float) -> list[str]:
+        """As `waiting_lines`, but when there is none wait so long for one; none when none comes, and at the end."""
+        found = self.waiting_lines()
+        if not found and not self._over:
+            with suppress(queue.Empty):
+                line = self._lines.get(timeout=seconds)
+                self._over = line is _END
+                found = [] if line is _END else [line, *self.waiting_lines()]
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        """All lines to the end, however long each takes; for a thread that collects them."""
+        while (line := self._lines.get()) is not _END:
+            yield line
 
     @property
     def finished(self) -> bool:

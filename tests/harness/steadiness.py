@@ -299,16 +299,17 @@ def _is_log(node: ast.expr) -> bool:
 
 def _asks_for_more(source: Source, log: ast.AST, asserted: ast.Assert) -> bool:
     """Whether an assertion fails because of what a log does not have yet."""
+    asks = True
     for each in source.around(log):
         if each is asserted:
             break
         if isinstance(each, ast.Compare):
             # What is not there; what a comprehension does not leave.
             is_nothing = isinstance(each.comparators[0], ast.List) and not each.comparators[0].elts
-            return not (isinstance(each.ops[0], ast.NotIn) or (isinstance(each.ops[0], ast.Eq) and is_nothing))
-        if isinstance(each, ast.UnaryOp) and isinstance(each.op, ast.Not):
-            return False
-    return True
+            asks &= not (isinstance(each.ops[0], ast.NotIn) or (isinstance(each.ops[0], ast.Eq) and is_nothing))
+        elif isinstance(each, ast.UnaryOp) and isinstance(each.op, ast.Not):
+            asks = False
+    return asks
 
 
 def bare_ports(source: Source) -> Iterator[Finding]:

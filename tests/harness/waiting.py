@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 DEADLINE_S = 60.0
 _PAUSE_S = 0.02
@@ -33,6 +33,16 @@ class Logged(Protocol):
 
     def logs(self) -> str:
         """All that it has written to its log so far."""
+        ...
+
+
+@runtime_checkable
+class Captured(Protocol):
+    """What pytest's ``caplog`` is."""
+
+    @property
+    def text(self) -> str:
+        """All that was logged in this process."""
         ...
 
 
@@ -166,14 +176,19 @@ def brief(wire: socket.socket, seconds: float) -> Iterator[None]:
 
 
 def said(
-    log: Logged | Path, line: str | re.Pattern[str], times: int = 1, *, after: int = 0, deadline_s: float = DEADLINE_S
+    log: Logged | Captured | Path,
+    line: str | re.Pattern[str],
+    times: int = 1,
+    *,
+    after: int = 0,
+    deadline_s: float = DEADLINE_S,
 ) -> str:
     """Wait until a log has a line, and give what it has: the line may be written after the answer that it is about.
 
     Parameters
     ----------
-    log : Logged or Path
-        A server, or a file.
+    log : Logged, Captured or Path
+        A server, ``caplog``, or a file.
     line : str or Pattern
         What stands there.
     times : int
@@ -185,14 +200,16 @@ def said(
     """
 
     def text() -> str:
-        return (log.read_text(errors="replace") if isinstance(log, Path) else log.logs())[after:]
+        if isinstance(log, Path):
+            return log.read_text(errors="replace")[after:]
+        return (log.text if isinstance(log, Captured) else log.logs())[after:]
 
-    def has_line() -> bool:
-        return (text().count(line) if isinstance(line, str) else len(line.findall(text()))) >= times
+    def with_line() -> str:
+        found = text()
+        return found if (found.count(line) if isinstance(line, str) else len(line.findall(found))) >= times else ""
 
     shown = line if isinstance(line, str) else line.pattern
-    until(has_line, lambda: f"{shown!r} is in the log, {times} times:\n{text()}", deadline_s)
-    return text()
+    return until(with_line, lambda: f"{shown!r} is in the log, {times} times:\n{text()}", deadline_s)
 
 
 def ended(process: Ending, deadline_s: float = DEADLINE_S) -> int:

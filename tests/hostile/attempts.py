@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.broker.wire import array, text
+from tests.harness.children import PipedChild
 from tests.harness.waiting import brief
 from tests.hostile.exchange import advertised
 from tests.hostile.floods import MIB, send_what_is_taken
@@ -95,16 +96,14 @@ def renegotiates(fort: Fort, host: str) -> Later:
     """OpenSSL's own client asks for another handshake on its connection."""
     command = ["openssl", "s_client", "-tls1_2", "-CAfile", fort.certificates.ca,
                "-bind", host, "-connect", fort.address("SECURED")]  # fmt: skip
-    client = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    assert client.stdin is not None
-    client.stdin.write(b"R\n")
-    client.stdin.flush()
+    client = PipedChild(command, errors=subprocess.STDOUT)
+    client.say("R")
 
     def later() -> str:
         # The pipe stays open meanwhile: at its end OpenSSL's client would hang up.
-        with client:
-            assert client.stdout is not None
-            said = client.stdout.read().decode()
+        client.wait()
+        client.hang_up()
+        said = client.output
         assert "RENEGOTIATING" in said, said
         return "no renegotiation" if "no renegotiation" in said else said
 

@@ -19,7 +19,6 @@ import json
 import os
 import socket
 import struct
-import subprocess
 import sys
 import threading
 import time
@@ -31,6 +30,7 @@ from types import TracebackType
 from typing import Any
 
 from pylog_spark.testing import LocalBroker
+from tests.harness.children import PipedChild
 from tests.hostile.batches import (
     CHECKED_FROM,
     error_code,
@@ -251,18 +251,17 @@ class NeighbourProcess:
         self.count = 0
         pids = map(str, (broker.pid, os.getpid()))
         command = [sys.executable, "-m", "tests.hostile.neighbour", broker.host, str(broker.port), topic, *pids]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._process = PipedChild(command)
 
     def __enter__(self) -> "NeighbourProcess":
-        assert self._process.stdout is not None
-        assert self._process.stdout.readline() == "begun\n"
+        assert self._process.line() == "begun"
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        result, _ = self._process.communicate("", timeout=2 * _DEADLINE_S)
-        assert self._process.returncode == 0, "the honest client came to an end"
+        result = self._process.rest(2 * _DEADLINE_S)
+        assert self._process.wait() == 0, "the honest client came to an end"
         seen = json.loads(result)
         self.slowest_s, self.slowest_wall_s, self.count = seen["slowest_s"], seen["slowest_wall_s"], seen["count"]
         if error is None:
@@ -275,7 +274,7 @@ class SteadyNeighbourProcess:
     def __init__(self, broker: Address, topic: str, login: Login, processor: int) -> None:
         self.slowest_wall_s = 0.0
         command = [sys.executable, "-m", "tests.hostile.neighbour", "--steady"]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._process = PipedChild(command)
         # Not as an argument, which every user of the machine can read: there is a password among it.
         self._say({"broker": asdict(broker), "topic": topic, "login": asdict(login), "processor": processor})
 
@@ -291,13 +290,7 @@ class SteadyNeighbourProcess:
         return Lap(**answered)
 
     def _say(self, said: object) -> dict[str, Any]:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(said) + "\n")
-        self._process.stdin.flush()
-        line = self._process.stdout.readline()
-        assert line, "the honest client came to an end"
-        answered: dict[str, Any] = json.loads(line)
+        answered: dict[str, Any] = json.loads(self._process.ask(json.dumps(said), 2 * _DEADLINE_S))
         return answered
 
     def __enter__(self) -> "SteadyNeighbourProcess":
@@ -306,8 +299,8 @@ class SteadyNeighbourProcess:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        result, _ = self._process.communicate("", timeout=2 * _DEADLINE_S)
-        assert self._process.returncode == 0, "the honest client came to an end"
+        result = self._process.rest(2 * _DEADLINE_S)
+        assert self._process.wait() == 0, "the honest client came to an end"
         self.slowest_wall_s = json.loads(result)["slowest_wall_s"]
 
 

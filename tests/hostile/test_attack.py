@@ -10,20 +10,22 @@ from pathlib import Path
 
 import pytest
 
+from tests.harness.children import PipedChild
 from tests.harness.small_disk import small_disk
 from tests.harness.waiting import until
 from tests.hostile.bout import MIB
 
 pytestmark = pytest.mark.long  # the runner of `make attack`
 
+_ENDS_S = 280
 _SOME = ("random-bytes", "batches", "connections")
 
 
-def _attack(*words: str, folder: Path | None = None) -> subprocess.Popen[str]:
+def _attack(*words: str, folder: Path | None = None) -> PipedChild:
     """Start the runner; the broker's files are below `folder`."""
     command = [sys.executable, "-m", "tests.hostile.attack", *words]
     environment = os.environ if folder is None else {**os.environ, "TMPDIR": str(folder)}
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    return PipedChild(command, stdin=subprocess.DEVNULL, errors=True, env=environment)
 
 
 def _broker_of(runner: int) -> int | None:
@@ -39,10 +41,9 @@ def _broker_of(runner: int) -> int | None:
 def test_some_attacks_of_a_second_give_a_table_and_figures_and_no_promise_is_broken(tmp_path: Path) -> None:
     file = tmp_path / "figures.json"
     with _attack("--seconds", "1", "--seed", "7", "--json", str(file), *_SOME) as running:
-        printed, errors = running.communicate()
-    assert running.returncode == 0, f"{printed}{errors}"
+        assert running.wait(_ENDS_S) == 0, running.output + running.errors
     # Nothing is drawn where there is no terminal.
-    assert errors == ""
+    assert running.errors == ""
     figures = json.loads(file.read_text())
     assert (figures["side"], figures["seed"]) == ("pylog", 7)
     assert [attack["name"] for attack in figures["attacks"]] == list(_SOME)
@@ -54,7 +55,7 @@ def test_some_attacks_of_a_second_give_a_table_and_figures_and_no_promise_is_bro
         assert 0 <= attack["grown_mib"] < attack["ceiling_mib"]
         assert attack["panics"] == {"panicked": 0}
         assert attack["broken"] == []
-    rows = [line for line in printed.splitlines() if line.startswith("| ")]
+    rows = [line for line in running.output.splitlines() if line.startswith("| ")]
     assert len(rows) == 2 + len(_SOME)
     assert len({row.count("|") for row in rows}) == 1
 
@@ -64,9 +65,8 @@ def test_a_broker_that_is_killed_during_an_attack_ends_it_with_a_sentence_and_ex
         broker = until(lambda: _broker_of(running.pid), "the attack has a broker")
         until(lambda: _has_a_neighbour(running.pid), "the attack goes on")
         os.kill(broker, signal.SIGKILL)
-        printed, _ = running.communicate()
-    assert running.returncode == 1
-    assert "the broker died" in printed
+        assert running.wait(_ENDS_S) == 1
+    assert "the broker died" in running.output
 
 
 @pytest.mark.root
@@ -78,9 +78,8 @@ def test_an_attack_ends_with_a_sentence_only_where_it_takes_more_of_the_disk_tha
 ) -> None:
     words = ("--seconds", str(seconds), "--seed", "7", "batches")
     with small_disk(tmp_path / "disk", disk_mib * MIB) as disk, _attack(*words, folder=disk) as running:
-        printed, errors = running.communicate()
-    assert running.returncode == (0 if kept else 1), f"{printed}{errors}"
-    assert ("the attack was ended: its broker's files take" in printed) is not kept
+        assert running.wait(_ENDS_S) == (0 if kept else 1), running.output + running.errors
+    assert ("the attack was ended: its broker's files take" in running.output) is not kept
 
 
 def _has_a_neighbour(runner: int) -> bool:

@@ -1,12 +1,12 @@
 """The clocks by which an honest client is judged count the work of the processes they are given, and not that of others."""
 
 import os
-import subprocess
 import sys
 import time
 
 import pytest
 
+from tests.harness.children import PipedChild
 from tests.hostile.neighbour import Clock, ProcessorClock
 
 _SPUN_S = 0.3
@@ -17,32 +17,20 @@ _SPIN = (
 )
 
 
-def _spinning(program: str) -> "subprocess.Popen[bytes]":
+def _spinning(program: str) -> PipedChild:
     """Such a process, when it has started."""
-    started = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    _await_line(started)
+    started = PipedChild([sys.executable, "-c", program])
+    assert started.line() == ""
     return started
-
-
-def _await_line(process: "subprocess.Popen[bytes]") -> None:
-    assert process.stdout is not None
-    assert process.stdout.readline() == b"\n"
-
-
-def _let_work(process: "subprocess.Popen[bytes]") -> None:
-    assert process.stdin is not None
-    process.stdin.write(b"\n")
-    process.stdin.flush()
 
 
 def test_time_that_another_process_had_counts_only_where_its_work_does() -> None:
     with _spinning(_SPIN) as other:
         counted, left_out = Clock({os.getpid(), other.pid}), Clock({os.getpid()})
         began = counted.read(), left_out.read()
-        _let_work(other)
-        _await_line(other)
+        assert other.ask("") == ""
         passed = counted.read() - began[0], left_out.read() - began[1]
-        other.communicate(b"\n")
+        other.rest()
     # The kernel counts in ticks.
     worked_s = (passed[0] - passed[1]) * (os.cpu_count() or 1)
     assert worked_s == pytest.approx(_SPUN_S, abs=0.1)
@@ -55,12 +43,12 @@ def test_of_one_processor_the_time_of_the_own_processes_counts_and_not_what_anot
         clock, began = ProcessorClock({own.pid}, processor), time.perf_counter()
         counted = clock.read()
         for each in (own, other):
-            _let_work(each)
+            each.say("")
         for each in (own, other):
-            _await_line(each)
+            assert each.line() == ""
         counted, passed = clock.read() - counted, time.perf_counter() - began
         for each in (own, other):
-            each.communicate(b"\n")
+            each.rest()
     # Neither had it for itself.
     assert passed > 2 * _SPUN_S - 0.1
     assert counted == pytest.approx(_SPUN_S, abs=0.15)

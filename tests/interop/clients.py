@@ -10,13 +10,13 @@ import atexit
 import json
 import os
 import subprocess
-import threading
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
+from tests.harness.children import ChildEnded, PipedChild
 from tests.harness.waiting import until
 from tests.peers.javascript import modules
 from tests.peers.tools import java
@@ -233,7 +233,7 @@ class KafkaJs:
     """kafkajs, which always reads as a member of a group, in one process of Node's. It has no codec for lz4 and zstd."""
 
     def __init__(self) -> None:
-        self._node: subprocess.Popen[str] | None = None
+        self._node: PipedChild | None = None
 
     def produce(self, servers: str, topic: str, records: Sequence[Record], codec: str, given: Given = NONE) -> None:
         listed = [self._listed(record) for record in records]
@@ -257,30 +257,19 @@ class KafkaJs:
         if self._node is None:
             command = ["node", str(Path(__file__).parent / "kafkajs_client.cjs")]
             environment = {**os.environ, "NODE_PATH": str(modules())}
-            pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-            self._node = subprocess.Popen(command, env=environment, text=True, **pipes)
+            self._node = PipedChild(command, env=environment)
             atexit.register(self._stop)
-        assert self._node.stdin is not None
-        assert self._node.stdout is not None
-        late = threading.Timer(DEADLINE_S, self._node.kill)
-        late.start()
         try:
-            self._node.stdin.write(json.dumps({what: words}) + "\n")
-            self._node.stdin.flush()
-            answer = self._node.stdout.readline()
-            if not answer:
-                self._stop()
-                raise RuntimeError(f"kafkajs failed, or took more than {DEADLINE_S} s: its standard error says more")
-            return json.loads(answer)
-        finally:
-            late.cancel()
+            return json.loads(self._node.ask(json.dumps({what: words}), DEADLINE_S))
+        except (AssertionError, ChildEnded, BrokenPipeError) as error:
+            self._stop()
+            raise RuntimeError("kafkajs failed: its standard error says more") from error
 
     def _stop(self) -> None:
         node, self._node = self._node, None
         atexit.unregister(self._stop)
         if node is not None:
             node.kill()
-            node.communicate()
 
 
 class Pylog:

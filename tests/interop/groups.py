@@ -15,6 +15,7 @@ from confluent_kafka import ConsumerGroupTopicPartitions, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.harness import waiting
+from tests.harness.children import PipedChild
 from tests.peers.jars import classpath
 from tests.peers.tools import QUICK
 
@@ -38,16 +39,12 @@ class Member:
         own = (servers, group, topic)
         commands = {"kcat": lambda: _kcat(*own), "java": lambda: _java(*own, settings or {})}
         command = commands.get(client, lambda: _python(client, *own, settings or {}))()
-        self.process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        self.process = PipedChild(command, cwd=ROOT, stdin=subprocess.DEVNULL)
         self._reader = threading.Thread(target=self._collect, daemon=True)
         self._reader.start()
 
     def _collect(self) -> None:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            # Killed in the middle of a line.
-            if not line.endswith("\n"):
-                return
+        for line in self.process:
             kind, *rest = line.split()
             if kind == "assigned":
                 self.assignments.append(int(rest[0]))
@@ -72,14 +69,12 @@ class Member:
 
     def leave(self) -> None:
         """SIGTERM: it says that it goes."""
-        self.process.send_signal(signal.SIGTERM)
+        self.process.signal(signal.SIGTERM)
         self._end()
 
     def _end(self) -> None:
         self.process.wait(DEADLINE_S)
         self._reader.join(DEADLINE_S)
-        if self.process.stdout is not None:
-            self.process.stdout.close()
 
 
 def _python(client: str, servers: str, group: str, topic: str, settings: dict[str, Any]) -> list[str]:
@@ -130,7 +125,7 @@ class Group:
     ) -> None:
         self.stop_producing()
         for member in self.members:
-            if member.process.poll() is None:
+            if member.process.running:
                 member.kill()
 
     def start(self, client: str, settings: dict[str, Any] | None = None) -> Member:

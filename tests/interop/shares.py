@@ -3,7 +3,6 @@ librdkafka's share consumer in this process.
 """
 
 import json
-import subprocess
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -11,6 +10,7 @@ from typing import Any, NamedTuple
 from confluent_kafka import AcknowledgeType, KafkaException, Message, ShareConsumer
 
 from pylog_spark._native import RawConnection
+from tests.harness.children import PipedChild
 from tests.harness.waiting import until
 from tests.peers.jars import classpath
 from tests.peers.tools import QUICK, own_classes
@@ -41,25 +41,16 @@ class ShareMember:
         command = ["java", *QUICK, "-Xmx256m", logging, "-cp", f"{own_classes()}:{classpath('kafka')}", "ShareMember"]
         self._topic = topic
         self._log = open(log, "wb")  # noqa: SIM115 (closed with the process)
-        self.process = subprocess.Popen(
-            [*command, servers, group, topic, *own],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, text=True,
-        )  # fmt: skip
+        self.process = PipedChild([*command, servers, group, topic, *own], errors=self._log)
 
     def _answers_to(self, command: str) -> list[list[str]]:
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.write(command + "\n")
-        self.process.stdin.flush()
+        self.process.say(command)
         answer = []
-        for line in self.process.stdout:
-            words = line.split()
-            if words == ["done"]:
-                return answer
+        while (words := self.process.line(_DEADLINE_S).split()) != ["done"]:
             if words[0] == "failed":
-                raise RuntimeError(f"{command}: {line.strip()}")
+                raise RuntimeError(f"{command}: {' '.join(words)}")
             answer.append(words)
-        raise ConnectionError(f"the member ended at {command!r}")
+        return answer
 
     def poll(self, ms: int = 30_000) -> list[Delivered]:
         """Records, or none after `ms`."""
@@ -87,9 +78,8 @@ class ShareMember:
 
     def _end(self) -> None:
         self.process.wait(_DEADLINE_S)
-        for pipe in (self.process.stdin, self.process.stdout, self._log):
-            if pipe is not None:
-                pipe.close()
+        self.process.hang_up()
+        self._log.close()
 
 
 class LibrdkafkaMember:
@@ -148,7 +138,7 @@ class ShareGroup:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for member in self.members:
-            if member.process.poll() is None:
+            if member.process.running:
                 member.kill()
 
     def start(self, **settings: object) -> ShareMember:

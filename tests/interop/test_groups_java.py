@@ -1,11 +1,13 @@
 """Apache Kafka's own consumer and tools in groups on a pylog broker."""
 
 import re
+import signal
 import subprocess
 from collections.abc import Iterator
 
 import pytest
 
+from tests.harness.children import PipedChild
 from tests.interop.groups import PARTITIONS, Group, until
 from tests.peers.tools import java, java_command
 
@@ -46,13 +48,12 @@ def test_a_java_consumer_shares_a_group_with_librdkafka(group: Group) -> None:
     options = ["--bootstrap-server", group.servers, "--topic", group.topic, "--group", group.name]
     own = ["auto.commit.interval.ms=200", "auto.offset.reset=earliest", "session.timeout.ms=6000"]
     words = [word for setting in own for word in ("--command-property", setting)]
-    with subprocess.Popen([*command, *options, *words], stdout=subprocess.PIPE, text=True) as java_member:
-        assert java_member.stdout is not None
+    with PipedChild([*command, *options, *words], stdin=subprocess.DEVNULL) as java_member:
         until(lambda: ours.partitions() == PARTITIONS // 2, "the Java consumer takes its half")
-        read = {java_member.stdout.readline().strip() for _ in range(200)}
+        read = {java_member.line().strip() for _ in range(200)}
         assert {member.client_id for member in group.describe().members} == {"rdkafka", "console-consumer"}
-        java_member.terminate()
-        rest = java_member.stdout.read()
+        java_member.signal(signal.SIGTERM)
+        rest = java_member.rest()
     read |= set(rest.split())
     until(lambda: ours.partitions() == PARTITIONS, "and gives it back when it leaves")
     group.stop_producing()

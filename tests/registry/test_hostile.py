@@ -24,7 +24,7 @@ from tests.harness.ports import nowhere
 from tests.harness.waiting import brief, until
 
 #: What a request beside a hostile one may take, on a machine that is busy: far less than what it would wait for.
-BESIDE_S = 5.0
+BESIDE_S = 30.0
 
 
 #: A change is sent so.

@@ -249,6 +249,8 @@ def test_giving_up_after_a_commit_that_failed_behind_its_decision_changes_nothin
 def test_giving_up_does_not_wait_for_a_decision_that_was_being_stored(
     make_job: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Longer than anything else may take.
+    monkeypatch.setattr(ledger_room, "DRIVER_TIMEOUT_MS", 120_000)
     job = make_job()
     job.task(0, "a")
     left_open: list[Driver] = []
@@ -266,7 +268,7 @@ def test_giving_up_does_not_wait_for_a_decision_that_was_being_stored(
     assert len(left_open) == 1
     started = time.monotonic()
     job.abort()
-    assert time.monotonic() - started < ledger_room.DRIVER_TIMEOUT_MS / 1000 / 2
+    assert time.monotonic() - started < 30
     assert job.open_transactions() == []
     assert seen(job) == []
 

@@ -18,6 +18,8 @@ from pylog_spark._native import RecordWriter
 from pylog_spark.errors import PylogError
 from pylog_spark.source import bad_records
 from tests.harness import runs
+from tests.harness.children import PipedChild
+from tests.harness.waiting import let_pass
 from tests.spark.support import Topic
 from tests.typed import support
 from tests.typed.support import rows, schema
@@ -187,14 +189,12 @@ def test_what_a_killed_attempt_left_stands_there_once(topic: Topic, bad: Topic, 
     assert sorted(json.loads(key)["offset"] for key in keys) == [0, 1, 2]
 
 
-def attempts(topic: Topic, bad: Topic, number: int) -> list[subprocess.Popen[str]]:
+def attempts(topic: Topic, bad: Topic, number: int) -> list[PipedChild]:
     """So many processes that are about to read the topic."""
     command = [sys.executable, "-m", "tests.typed.bad_reader", topic.servers, topic.name, bad.name]
-    pipe = subprocess.PIPE
-    started = [subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True) for _ in range(number)]
+    started = [PipedChild(command, cwd=ROOT) for _ in range(number)]
     for process in started:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
+        assert process.line() == "ready"
     return started
 
 
@@ -210,15 +210,11 @@ def test_of_attempts_that_run_at_once_and_are_killed_each_record_stands_there_on
             topic.put(["{"] * 40, partition)
         processes = attempts(topic, bad, 3)
         for process in processes:
-            assert process.stdin is not None
-            process.stdin.write("go\n")
-            process.stdin.flush()
-        try:
-            # Somewhere between the beginning and the end of what it does.
-            processes[0].wait(drawn.uniform(0, 0.3))
-        except subprocess.TimeoutExpired:
-            processes[0].kill()
-        said = [process.communicate(timeout=120)[0] for process in processes]
+            process.say("go")
+        # Somewhere between the beginning and the end of what it does.
+        let_pass(drawn.uniform(0, 0.3))
+        processes[0].kill()
+        said = [process.rest(120) for process in processes]
         assert said[1:] == ["done\n", "done\n"]
         found = [(position["partition"], position["offset"]) for position, _, _ in stored(bad)]
         assert found == [(partition, number) for partition in range(2) for number in range(40 * (each + 1))]

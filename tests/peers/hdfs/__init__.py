@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.harness.children import ChildEnded, PipedChild
 from tests.peers.jars import classpath
 from tests.peers.tools import QUICK
 
+_START_S = 120
 _MAIN = Path(__file__).parent / "Hdfs.java"
 
 
@@ -19,22 +20,13 @@ def hdfs(folder: Path) -> Iterator[int]:
     command = ["java", *QUICK, "-Xmx400m", "-cp", classpath("hdfs"), str(_MAIN), str(folder)]
     with (
         (folder / "errors").open("wb") as errors,
-        subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=folder
-        ) as running,
+        PipedChild(command, errors=errors, cwd=folder) as running,
     ):
-        assert running.stdin is not None
-        assert running.stdout is not None
         try:
-            for line in running.stdout:
-                if line.startswith("port "):
-                    break
-            else:
-                raise RuntimeError(f"HDFS does not start: {(folder / 'errors').read_text()[-3000:]}")
-            yield int(line.split()[1])
-        finally:
-            running.stdin.close()
-            try:
-                running.wait(20)
-            except subprocess.TimeoutExpired:
-                running.kill()
+            while not (line := running.line(_START_S)).startswith("port "):
+                pass
+        except (AssertionError, ChildEnded) as error:
+            raise RuntimeError(f"HDFS does not start: {(folder / 'errors').read_text()[-3000:]}") from error
+        yield int(line.split()[1])
+        # At the end of its input it ends.
+        running.rest()

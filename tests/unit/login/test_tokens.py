@@ -16,6 +16,7 @@ from pylog_spark.login.errors import TokenError
 from pylog_spark.login.local import TOKEN_BYTES_MAX, Token, checked, end_of, of_file, of_function, seconds, unsecured
 from pylog_spark.login.oidc import HURRIED_S
 from pylog_spark.login.tokens import FAILURE_KEPT_S, KEPT_MAX_S, REFRESH_AGAIN_S, Source
+from tests.harness.waiting import said
 
 _SETTINGS = {"sasl.login.refresh.window.factor": "0.8", "sasl.login.refresh.buffer.seconds": "300"}
 
@@ -126,7 +127,7 @@ def test_the_token_before_is_used_to_its_end_when_there_is_no_new_one(caplog: py
     tokens.clock.now_s += 999
     with caplog.at_level(logging.WARNING, "pylog_spark.login"):
         assert tokens.token() == "t1"
-    assert "The server is away (asked for t2); the token before it is used." in caplog.text
+    said(caplog, "The server is away (asked for t2); the token before it is used.")
     tokens.clock.now_s += 1
     with pytest.raises(TokenError, match="away"):
         tokens.token()
@@ -352,7 +353,7 @@ def test_where_a_function_failed_stands_in_the_log_at_debug_without_what_it_said
         f"{tmp_path}/failing_tokens.py:3 in sign",
         f"{tmp_path}/unimportable_tokens.py:1 in <module>",
     ):
-        assert where in caplog.text
+        said(caplog, where)
     assert "planted" not in caplog.text + caught.value.sentence + unimportable.value.sentence
 
 
