@@ -125,7 +125,7 @@ check-python:
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/python -m pytest --quiet -m check tests/test_tidy.py tests/test_types.py tests/docs/test_docstrings.py
+	$(BIN)/python -m pytest --quiet -m check tests/test_tidy.py tests/test_types.py tests/test_steady.py tests/docs/test_docstrings.py
 
 check-rust:
 	$(CARGO) fmt --manifest-path broker_native/Cargo.toml --all --check

@@ -33,14 +33,14 @@ from tests.harness.waiting import let_pass, until
 pytestmark = pytest.mark.peers
 
 _NUMBERS = itertools.count()
-_SOON = {"default.api.timeout.ms": "20000", "delivery.timeout.ms": "30000"}
+_PATIENT = {"default.api.timeout.ms": "60000", "delivery.timeout.ms": "60000"}
 _OIDC = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler"
 
 
 def works(settings: dict[str, str]) -> None:
     """A topic is made, written, read and deleted."""
     servers = settings["bootstrap.servers"]
-    given = {**_SOON, **{name: text for name, text in settings.items() if name != "bootstrap.servers"}}
+    given = {**_PATIENT, **{name: text for name, text in settings.items() if name != "bootstrap.servers"}}
     topic = f"secured-{os.getpid()}-{next(_NUMBERS)}"
     with Admin(servers, given) as admin:
         admin.create_topic(topic, 2)
@@ -389,7 +389,7 @@ def test_a_function_that_gives_no_token_is_named_and_what_it_raised_is_not_shown
 
 def flows(settings: dict[str, str], seconds: float, enough: Callable[[], bool] = lambda: True) -> None:
     """Records are written for so long, and until it is enough, a few at a time; each of them is there once, in its place."""
-    given = {**settings, **_SOON}
+    given = {**settings, **_PATIENT}
     servers = given.pop("bootstrap.servers")
     topic = f"short-{os.getpid()}-{next(_NUMBERS)}"
     with Admin(servers, given) as admin:

@@ -206,10 +206,13 @@ def read(
 ) -> tuple[list[tuple[int, bytes | None]], LogError | None]:
     """The records of a partition up to its end or to the first error, and that error.
 
-    A busy machine may leave a quick client without an answer once: what it finds the second time counts.
+    A busy machine may leave a quick client without an answer: it counts where the broker's log names the partition; else the client is
+    patient.
     """
     found = _read(broker, topic, partition, isolation, config)
-    return found if found[1] is None else _read(broker, topic, partition, isolation, config)
+    if found[1] is None or any(lines_of(broker, f"{topic}-{partition}")):
+        return found
+    return _read(broker, topic, partition, isolation, PATIENT)
 
 
 def _read(

@@ -175,6 +175,7 @@ class PipedChild:
     def wait(self, deadline_s: float = DEADLINE_S) -> int:
         """Wait until it has ended and all is read that it printed; its exit code."""
         code = ended(self.process, deadline_s)
+        self.hang_up()
         for each in self._readers:
             # Its own children may have the pipe, too.
             each.join(DEADLINE_S)
@@ -189,7 +190,6 @@ class PipedChild:
     def kill(self) -> None:
         """SIGKILL, and wait."""
         self.process.kill()
-        self.hang_up()
         self.wait()
 
     @property

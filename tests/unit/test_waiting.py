@@ -120,7 +120,7 @@ def test_a_child_answers_a_line_and_its_rest_comes_at_the_end_of_its_input(run: 
 
 
 def test_what_a_killed_child_had_begun_is_no_line_and_its_reader_may_hang_up(run: Callable[..., PipedChild]) -> None:
-    with run("import sys, time\nprint('one')\nsys.stdout.write('tw')\nsys.stdout.flush()\ntime.sleep(60)") as child:
+    with run("import sys, time\nsys.stdout.write('one\\ntw')\nsys.stdout.flush()\ntime.sleep(60)") as child:
         assert child.line() == "one"
         child.kill()
         assert (child.rest(), child.output) == ("", "one\ntw")
