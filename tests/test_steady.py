@@ -33,11 +33,15 @@ NOT_HERE = {
         "tests/hostile/attack.py": "prints its seed, and takes one",
         "tests/hostile/fuzz.py": "prints its seed, and takes one",
     },
-    "short_deadlines": {"tests/unit/test_harness.py": "tests of the waits themselves"},
+    "short_deadlines": {
+        "tests/harness/load.py": "what is not answered in time, under faults, is tried again and noted",
+        "tests/unit/test_harness.py": "tests of the waits themselves",
+    },
     "unread_pipes": {
         "tests/peers/tools.py": "answers in frames: whoever asks reads them to the end, by a deadline",
     },
     "waits_by_hand": {
+        "tests/harness/watch.py": "looks at what changes, and by the clock at all",
         "tests/cluster/test_spark.py": "runs in Spark's workers, which have no tests to import",
         "tests/crash/steps/sink_steps.py": "runs in Spark's workers, which have no tests to import",
         "tests/spark/test_foreach_stop.py": "runs in Spark's workers, which have no tests to import",
@@ -46,9 +50,10 @@ NOT_HERE = {
 
 
 def files() -> Sequence[Path]:
-    """All Python files of the tests but the harness, where the helpers are, and the simulation, which has a clock of its own."""
-    own = (ROOT / "tests/harness", ROOT / "tests/simulation")
-    return [file for file in sorted((ROOT / "tests").rglob("*.py")) if not any(map(file.is_relative_to, own))]
+    """All Python files of the tests but the helpers that are to be used, and the simulation, which has a clock of its own."""
+    helpers = {ROOT / "tests/harness" / f"{name}.py" for name in ("children", "ports", "runs", "waiting")}
+    others = set((ROOT / "tests").rglob("*.py")) - helpers
+    return sorted(file for file in others if not file.is_relative_to(ROOT / "tests/simulation"))
 
 
 @functools.cache

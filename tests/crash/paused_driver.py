@@ -16,6 +16,7 @@ from tests.crash.sink_driver import ROOT
 from tests.harness.children import PipedChild
 
 #: Where it stops: all tasks are prepared and nothing is decided; it is decided and nothing is committed.
+_DEADLINE_S = 120.0
 UNDECIDED, DECIDED = "undecided", "decided"
 
 
@@ -36,7 +37,7 @@ class PausedDriver:
     def __init__(self, plan: Plan) -> None:
         words = [sys.executable, "-m", __name__, json.dumps(asdict(plan))]
         self._process = PipedChild(words, cwd=ROOT)
-        assert self._process.line() == "stopped"
+        assert self._process.line(_DEADLINE_S) == "stopped"
 
     def kill(self) -> None:
         """As hard as kill -9."""
@@ -44,7 +45,7 @@ class PausedDriver:
 
     def go_on(self) -> str:
         """Let it go on to its end: "written", or why not."""
-        answer = self._process.ask("")
+        answer = self._process.ask("", _DEADLINE_S)
         self._process.rest()
         return answer
 

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from tests.harness.waiting import pause
+
 _LOOK_S = 0.02
 
 
@@ -41,7 +43,7 @@ class Disks:
             self._sizes = {path: size for path, size in self._sizes.items() if Path(path).parent != directory}
 
     def _run(self) -> None:
-        while not self._stopped.wait(_LOOK_S):
+        while not pause(self._stopped, _LOOK_S):
             for directory in self._directories:
                 # A broker may not have made it yet, and a file may go while it is looked at.
                 with self._looking, suppress(OSError), os.scandir(directory) as found:

@@ -24,7 +24,7 @@ from pylog_spark.cluster.model import Partition
 from pylog_spark.cluster.store import StoreError
 from pylog_spark.cluster.store.zookeeper import SESSION, ZooKeeperStore
 from tests.harness.history import History, Place, State
-from tests.harness.waiting import until
+from tests.harness.waiting import pause, until
 
 #: Seconds after which everything is read again, also without a report of ZooKeeper.
 _LOOK_S = 1.0
@@ -95,7 +95,7 @@ class Watcher:
                     unread.discard(path)
             except StoreError:
                 # ZooKeeper may be away.
-                self._stopped.wait(_AGAIN_S)
+                pause(self._stopped, _AGAIN_S)
                 continue
             with suppress(queue.Empty):
                 unread.add(self._changed.get(timeout=max(0.0, look_at - time.monotonic())))

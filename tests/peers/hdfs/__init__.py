@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.harness.children import ChildEnded, PipedChild
+from tests.harness.waiting import DEADLINE_S, happens
 from tests.peers.jars import classpath
 from tests.peers.tools import QUICK
 
@@ -28,5 +29,6 @@ def hdfs(folder: Path) -> Iterator[int]:
         except (AssertionError, ChildEnded) as error:
             raise RuntimeError(f"HDFS does not start: {(folder / 'errors').read_text()[-3000:]}") from error
         yield int(line.split()[1])
-        # At the end of its input it ends.
-        running.rest()
+        # At the end of its input it ends; where it does not, it is killed.
+        running.hang_up()
+        happens(lambda: not running.running, DEADLINE_S)
