@@ -39,7 +39,7 @@ from tests.archive.brokers import (
 )
 from tests.directories.support import LEVELS, consumed
 from tests.harness import runs
-from tests.harness.waiting import until
+from tests.harness.waiting import said, until
 from tests.mirror.support import ends, environment, raw_batches, write, write_in_transactions
 
 KILLS = runs.rounds("PYLOG_ARCHIVE_KILLS", 3, 30)
@@ -199,7 +199,7 @@ def test_records_that_a_cut_needs_are_not_deleted(broker: LocalBroker, admin: Ad
     create_cut(open_archive(str(archive)), ArchiveLog(str(archive)), "keep", "pinned", {0: (100, 300)}, is_own=False)
     (deleted,) = admin.delete_records([("pinned", 0, 200)])
     assert deleted.error == "POLICY_VIOLATION"
-    until(lambda: "a cut needs the offsets from 100 on" in broker.logs(), "the log says so")
+    said(broker, "a cut needs the offsets from 100 on")
     local = offset(admin, "pinned", EARLIEST_LOCAL)
     (deleted,) = admin.delete_records([("pinned", 0, 599)])
     assert deleted.error == "POLICY_VIOLATION"
@@ -394,7 +394,7 @@ def test_a_log_that_lost_what_was_archived_is_not_mixed_with_it(tmp_path: Path) 
                     (f"{number} other" for number in range(500)),
                     batch_num_messages=10,
                 )
-                until(lambda: "has lost records since they were archived" in broker.logs(), broker.logs)
+                said(broker, "has lost records since they were archived")
                 found = read_from(broker.bootstrap_servers, "lost", 0, end + 500)
                 assert [number for number, _ in found] == list(range(end + 500))
                 texts = [value.decode() for _, value in found]

@@ -19,7 +19,7 @@ from pylog_spark.archive.store.reading import ArchiveLog
 from pylog_spark.client import Admin
 from pylog_spark.testing import LocalBroker, LocalCluster, ZooKeeper
 from tests.archive.brokers import EARLIEST, LATEST, QUICK, SHORT, offset, until_short, values
-from tests.harness.waiting import until
+from tests.harness.waiting import said, until
 from tests.harness.zookeeper import new_chroot
 from tests.mirror.support import write
 
@@ -139,7 +139,7 @@ def test_a_consumer_of_records_that_a_log_has_lost_is_told_so_although_the_archi
     (tmp_path / "before").rename(broker.data_dir)
     broker.start()
     with Admin(broker.bootstrap_servers) as admin:
-        until(lambda: "has lost records since they were archived" in broker.logs(), broker.logs)
+        said(broker, "has lost records since they were archived")
         assert offset(admin, "lost", LATEST) == 300
     for epoch in (second, third):
         error, known, end = ends_of_epochs(broker, "lost", epoch + 1)[epoch]

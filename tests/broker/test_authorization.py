@@ -18,7 +18,7 @@ from confluent_kafka.admin import (
 
 from pylog_spark.testing import LocalBroker, LocalBrokerError
 from tests.harness.security import AUTHORIZER
-from tests.harness.waiting import seconds_until, until
+from tests.harness.waiting import said, seconds_until, until
 
 PASSWORD = "swordfish"  # of a broker of this test alone
 #: Who comes over the first listener is not asked who it is, and may do everything.
@@ -143,8 +143,8 @@ def test_what_was_denied_is_one_line_of_the_log(broker):
     allow(broker)
     assert produced(broker, "bob", "secret") == KafkaError.TOPIC_AUTHORIZATION_FAILED
     line = 'User:bob at 127.0.0.1 may not DESCRIBE TOPIC "secret" for Metadata: no ACL allows it'
-    until(lambda: line in broker.logs(), "the log says so")
-    until(lambda: "pylog.broker.authorizer" in broker.logs(), "the log says so")
+    said(broker, line)
+    said(broker, "pylog.broker.authorizer")
     assert PASSWORD not in broker.logs()
 
 

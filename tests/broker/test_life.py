@@ -238,7 +238,7 @@ def test_connections_leave_the_reserved_file_descriptors_to_logs_and_coordinator
         created(admin, "later", 4)
         consumer.commit(offsets=[TopicPartition("t", 0, 30)], asynchronous=False)
         assert turned_away(stack.enter_context(connect(broker.bootstrap_servers))), "at once, not after a time-out"
-    until(lambda: "refused the connection of 127.0.0.1" in broker.logs(), "a line says so")
+    said(broker, "refused the connection of 127.0.0.1")
     until(lambda: "reserved.file.descriptors are in use" in broker.logs(), "the log says so")
     assert "no file descriptor is left" not in broker.logs()
     until(lambda: answers(broker.host, broker.port, 5), "others are served when the connections are gone")

@@ -11,7 +11,7 @@ from pylog_spark import start_broker
 from pylog_spark.testing import LocalBroker, LocalBrokerError
 from pylog_spark.testing.process import free_port
 from tests.broker.wire import array, connect, text
-from tests.harness.waiting import until
+from tests.harness.waiting import said, until
 
 METADATA, FIND_COORDINATOR, API_VERSIONS = 3, 10, 18
 TWO = {"INSIDE": "PLAINTEXT", "OUTSIDE": "PLAINTEXT"}
@@ -128,7 +128,7 @@ def test_an_address_has_no_more_connections_than_it_may_have_and_the_log_says_so
         assert is_served(first)
         assert is_served(second)
         assert not is_served(third)
-        until(lambda: "max.connections.per.ip" in broker.logs(), "the log says so")
+        said(broker, "max.connections.per.ip")
     until(lambda: _served_again(broker), "places are given back")
 
 

@@ -127,7 +127,7 @@ def test_a_collector_that_is_away_is_a_line_in_the_log_and_does_not_hold_the_bro
     monkeypatch.setenv("OTEL_METRIC_EXPORT_INTERVAL", "100")
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")
     with Sending(tmp_path / "data") as broker:
-        until(lambda: "cannot be sent by OTLP" in broker.logs(), "the line is there")
+        said(broker, "cannot be sent by OTLP")
         with Producer(broker.bootstrap_servers, "t") as producer:
             producer.send(b"value")
         started = time.monotonic()

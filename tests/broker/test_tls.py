@@ -16,7 +16,7 @@ from pylog_spark.testing import LocalBroker, LocalBrokerError
 from pylog_spark.testing.certificates import LOCAL_HOSTS, Certificates
 from tests.broker.wire import Connection, array, connect, room_for
 from tests.harness.security import AUTHORIZER
-from tests.harness.waiting import brief, until
+from tests.harness.waiting import brief, said, until
 from tests.hostile.floods import peak_bytes
 from tests.peers.tools import java
 
@@ -99,7 +99,7 @@ def test_the_log_names_the_setting_for_a_client_of_a_version_that_is_not_enabled
     broker = new_broker(tls=True, ssl_enabled_protocols="TLSv1.3")
     with pytest.raises(ssl.SSLError), tls(broker, maximum_version=ssl.TLSVersion.TLSv1_2):
         pass
-    until(lambda: "see ssl.enabled.protocols" in broker.logs(), "the log says so")
+    said(broker, "see ssl.enabled.protocols")
 
 
 @pytest.mark.parametrize(("name", "sent"), [("localhost", "localhost"), (None, "127.0.0.1")])
@@ -176,8 +176,8 @@ def test_a_client_without_tls_at_a_listener_with_it_is_closed_and_the_log_says_w
             # TLS says so in a record of its own.
             connection.exactly(1 << 20)
         assert connection.closed()
-    until(lambda: "it does not speak TLS" in broker.logs(), "the log says so")
-    until(lambda: "the listener SSL" in broker.logs(), "the log says so")
+    said(broker, "it does not speak TLS")
+    said(broker, "the listener SSL")
 
 
 def test_a_client_with_tls_at_a_listener_without_it_is_closed_and_the_log_says_what_to_do(new_broker):
@@ -231,7 +231,7 @@ def test_a_rule_makes_the_principal_of_a_certificate_whom_rights_and_the_log_nam
     with pytest.raises(KafkaException, match="TOPIC_AUTHORIZATION_FAILED"):
         made(broker, "t", librdkafka(broker, **with_certificate(broker)))
     denied = 'User:CLIENT OF THE RULE at 127.0.0.1 may not CREATE TOPIC "t" for CreateTopics: no ACL allows it'
-    until(lambda: denied in broker.logs(), "the log says so")
+    said(broker, denied)
     made(broker, "t", librdkafka(broker, **with_certificate(broker, "broker")))
 
 
@@ -245,7 +245,7 @@ def test_a_certificate_of_a_stranger_is_refused_with_its_own_line(new_broker, tm
         context.wrap_socket(raw, server_hostname="localhost") as wrapped,
     ):
         wrapped.recv(1)
-    until(lambda: "its certificate is not trusted" in broker.logs(), "the log says so")
+    said(broker, "its certificate is not trusted")
 
 
 @pytest.mark.parametrize(("usage", "days", "sentence"), [("server", (-1, 1), "clientAuth"), ("both", (-3, -1), "expired"), ("both", (1, 3), "not valid before")])  # fmt: skip
@@ -280,7 +280,7 @@ def test_a_new_certificate_is_used_within_seconds_and_open_connections_stay(new_
     with tls(broker) as stays:
         assert is_served(stays)
         broker.certificates.replace({"client": LOCAL_HOSTS, "broker": LOCAL_HOSTS})
-        until(lambda: "uses its new certificate" in broker.logs(), "the broker has read it")
+        said(broker, "uses its new certificate")
         assert serial_of(broker) != before
         assert is_served(stays)
 
@@ -291,10 +291,10 @@ def test_a_new_file_that_cannot_be_used_changes_nothing_but_the_log(new_broker):
     before = serial_of(broker)
     with open(broker.certificates.store("broker"), "w", encoding="ascii") as file:
         file.write("no certificate")
-    until(lambda: "keeps the certificate that it has" in broker.logs(), "the broker has read it")
+    said(broker, "keeps the certificate that it has")
     assert serial_of(broker) == before
     broker.certificates.replace({"broker": LOCAL_HOSTS})
-    until(lambda: "uses its new certificate" in broker.logs(), "the broker has read it")
+    said(broker, "uses its new certificate")
     assert serial_of(broker) != before
 
 
@@ -361,7 +361,7 @@ def test_half_open_connections_harm_nobody_and_end(new_broker):
         # Who is held up waits until the others' time is over.
         assert any(map(is_open, peers))
         assert peak_bytes(broker) - before < 64 << 20
-        until(lambda: "ssl.handshake.max.connections=200" in broker.logs(), "the log says so")
+        said(broker, "ssl.handshake.max.connections=200")
         assert all(map(is_closed, peers))
 
 

@@ -11,7 +11,7 @@ import pytest
 from pylog_spark._native import Client, RecordWriter
 from tests.client.support import values_batch
 from tests.harness.runs import mostly_long
-from tests.harness.waiting import said, until
+from tests.harness.waiting import said
 from tests.oracle.script import Script, error_names
 from tests.oracle.transactions import END_TV1, END_TV2, PRODUCE_TV2, Transactional, init
 
@@ -185,5 +185,5 @@ def test_a_prepared_transaction_that_stays_open_is_logged_with_the_command_that_
     begun(s, "forgotten", topic, transaction_timeout_ms=SHORT_MS, **KEEP)
     line = f"readers of committed data wait for it in {topic}-0; when its program does not come back, end it: "
     command = 'pylog transaction abort "forgotten" --execute'
-    until(lambda: line + command in broker.logs(), lambda: f"the line is there: {broker.logs()}")
+    said(broker, line + command)
     said(broker, re.compile(r'transaction "forgotten" is open for \d+ s and prepared, so that no broker ends it'))

@@ -12,7 +12,7 @@ from pylog_spark.client import Admin, Consumer, Producer
 from pylog_spark.client.errors import LogError
 from pylog_spark.testing import LocalBroker, LocalCluster
 from tests.harness.runs import mostly_long
-from tests.harness.waiting import until
+from tests.harness.waiting import said, until
 
 RECORDS = 100
 VALUES = [b"%d" % number for number in range(RECORDS)]
@@ -124,7 +124,7 @@ def test_a_partition_whose_last_replica_in_sync_lost_its_files_is_refused_by_nam
         victim.start()
         with pytest.raises(LogError, match=f"{new_topic}-0"):
             read(victim, new_topic, QUICK)
-        until(lambda: f"a partition is offline: {new_topic}-0: " in victim.logs(), "the log says so")
+        said(victim, f"a partition is offline: {new_topic}-0: ")
         stop()
     shutil.rmtree(victim.data_dir)
     shutil.copytree(tmp_path / "kept", victim.data_dir, copy_function=shutil.copy2)

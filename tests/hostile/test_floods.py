@@ -12,7 +12,7 @@ import pytest
 
 from pylog_spark.client.admin import Admin
 from pylog_spark.testing import LocalBroker
-from tests.harness.waiting import until
+from tests.harness.waiting import said, until
 from tests.hostile.batches import TAKES_ZSTD, error_code, keyless_batch, plain_batch, produce_request
 from tests.hostile.floods import (
     ANSWERED_WITHIN_S,
@@ -99,7 +99,7 @@ def test_producers_without_end_are_remembered_up_to_the_bound_and_hold_nobody_up
         assert set(send_producers(attacker, 4 * _PRODUCERS_MAX)) == {0}
     assert neighbour.slowest_s < SERVED_WITHIN_S
     assert peak_bytes(broker) - before < 64 * MIB
-    until(lambda: "more producers than producer.id.max.count" in broker.logs(), "a line says so")
+    said(broker, "more producers than producer.id.max.count")
     with Admin(broker.bootstrap_servers) as admin:
         (remembered,) = [found.producers for found in admin.producers([("attacked", 0)])]
     assert 0 < len(remembered) <= _PRODUCERS_MAX
@@ -160,7 +160,7 @@ def test_large_answers_that_nobody_reads_take_little_memory_and_hold_no_other_up
                     attacker.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
                     with contextlib.suppress(ConnectionError):
                         attacker.sendall(request)
-            until(lambda: "queued.max.response.bytes" in broker.logs(), "answers are refused, with a line")
+            said(broker, "queued.max.response.bytes")
         assert neighbour.slowest_s < SERVED_WITHIN_S
         assert peak_bytes(broker) - before < 96 * MIB
 

@@ -11,7 +11,7 @@ import pytest
 
 from pylog_spark.testing import LocalBroker
 from pylog_spark.testing.certificates import Certificates
-from tests.harness.waiting import until
+from tests.harness.waiting import said
 from tests.hostile.floods import MIB, SERVED_WITHIN_S, peak_bytes
 from tests.hostile.neighbour import Neighbour
 from tests.interop.clients import create_topic
@@ -137,4 +137,4 @@ def test_connections_that_never_log_in_are_closed_in_time_and_hold_nobody_up(bro
             with contextlib.suppress(ConnectionResetError):
                 assert connection.recv(1) == b""
     assert neighbour.slowest_s < SERVED_WITHIN_S
-    until(lambda: "sasl.login.deadline.ms" in broker.logs(), "the log says why they were closed")
+    said(broker, "sasl.login.deadline.ms")

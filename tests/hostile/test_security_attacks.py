@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.harness.runs import rounds
-from tests.harness.waiting import let_pass, until
+from tests.harness.waiting import let_pass, said, until
 from tests.hostile.attempts import Later
 from tests.hostile.floods import MIB, peak_bytes
 from tests.hostile.fort import FORGED, GOOD, OTHERS, PROCESSOR, Fort
@@ -257,7 +257,7 @@ def test_ten_thousand_half_open_connections_leave_nothing_behind_and_a_good_clie
     print(f"{count:,} half open in {opening.wall_s:.1f} s, with {opening.rate:,.0f} answers a second meanwhile")
     assert opening.rate > 0
     assert fort.sockets() <= sockets
-    until(lambda: f"ssl.handshake.max.connections={_HANDSHAKES} " in fort.broker.logs(), "the log says so")
+    said(fort.broker, f"ssl.handshake.max.connections={_HANDSHAKES} ")
     _check_unharmed(fort, before)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.harness.runs import mostly_long
 from tests.harness.secured_broker import GUESS, PASSWORD, WAYS, Place, secured_broker
-from tests.harness.waiting import until
+from tests.harness.waiting import said
 from tests.interop.clients import Record
 from tests.interop.secured_clients import SECURED_CLIENTS, Kcat
 
@@ -118,7 +118,7 @@ def test_a_client_that_cannot_say_why_it_is_refused_still_cannot_and_the_broker_
     assert "closed" in error.lower()
     assert not any(part in error for part in (LOGIN_ERROR[client], *SAID.values(), "alert"))
     line = "its certificate is not trusted" if way == "SSL mutual" else "the token's signature is wrong"
-    until(lambda: line in place.broker.logs()[logged:], lambda: place.broker.logs()[logged:])
+    said(place.broker, line, after=logged)
 
 
 def test_what_kcat_lacks_it_still_lacks(place: Place) -> None:

@@ -15,7 +15,7 @@ from pylog_spark.web.console import sessions
 from pylog_spark.web.console.sessions import Sessions
 from pylog_spark.web.refusal import Refusal
 from tests.harness.security import AUTHORIZER
-from tests.harness.waiting import until
+from tests.harness.waiting import said
 from tests.web.asking import CHANGE, Page
 
 USERS = ("guest", "second", "third")
@@ -147,7 +147,7 @@ def test_values_are_shown_by_their_schemas_to_those_who_may_read_the_registry(
 def test_changes_are_lines_in_the_log_with_who_made_them(broker: LocalBroker, chief: Page) -> None:
     assert broker.login is not None
     chief.change("topics", name="logged", partitions=1)
-    until(lambda: f"User {broker.login.user!r} created topic 'logged'." in broker.logs(), "the log says so")
+    said(broker, f"User {broker.login.user!r} created topic 'logged'.")
     assert broker.login.password not in broker.logs()
     assert "guest-secret" not in broker.logs()
 
