@@ -192,12 +192,12 @@ def refused(broker, sentence, **shown):
     """A client never gets an answer, and goes on asking until the broker's log says why."""
     client = AdminClient(librdkafka(broker, log_level=0, **shown))
 
-    def said():
+    def is_said():
         with pytest.raises(KafkaException):
             client.list_topics(timeout=0.5)
         return sentence in broker.logs()
 
-    until(said, f"the log says {sentence}")
+    until(is_said, f"the log says {sentence}")
 
 
 def test_a_client_that_does_not_trust_the_broker_does_not_go_on(secure, tmp_path):
