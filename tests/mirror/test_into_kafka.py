@@ -197,7 +197,7 @@ def test_that_a_record_which_the_copy_does_not_take_stops_its_partition_alone_an
     write(source, small, ["taken"])
     until_equal(source, copies_at, small, 1)
     process.says("does not go on: ")
-    assert large in process.lines
+    process.says(large)
     assert rows(copies_at, large, 1) == [[]]
     write(source, small, ["taken, too"])
     until_equal(source, copies_at, small, 1)
