@@ -187,7 +187,7 @@ def short_deadlines(source: Source) -> Iterator[Finding]:
         given = _deadline(source, call)
         if given is not None and not _is_expected_to_fail(source, call):
             yield Finding(call.lineno, f"{_name(call)} has {given:g} s: a deadline is {DEADLINE_MIN_S:g} s or more")
-    for function in source.nodes(ast.FunctionDef, ast.AsyncFunctionDef):
+    for function in (*source.nodes(ast.FunctionDef), *source.nodes(ast.AsyncFunctionDef)):
         its = function.args
         named, defaults = [*its.posonlyargs, *its.args], [*its.defaults]
         pairs = [*zip(named[len(named) - len(defaults) :], defaults, strict=True)]
@@ -293,8 +293,9 @@ def _names_of_logs(function: ast.AST) -> set[str]:
 def _is_log(node: ast.expr) -> bool:
     if isinstance(node, ast.Subscript):
         return _is_log(node.value)
-    is_call = isinstance(node, ast.Call)
-    return is_call and (_name(node) == "logs" or (isinstance(node.func, ast.Attribute) and _is_log(node.func.value)))
+    if not isinstance(node, ast.Call):
+        return False
+    return _name(node) == "logs" or (isinstance(node.func, ast.Attribute) and _is_log(node.func.value))
 
 
 def _asks_for_more(source: Source, log: ast.AST, asserted: ast.Assert) -> bool:
@@ -330,13 +331,9 @@ def lucky_draws(source: Source) -> Iterator[Finding]:
     if "import random" not in source.text:
         return
     for call in source.nodes(ast.Call):
-        is_seeded = _name(call) == "Random" and call.args
-        if (
-            _is_of(call, "random")
-            and isinstance(call.func.value, ast.Name)
-            and not is_seeded
-            and not _is_given(source, call)
-        ):  # type: ignore[attr-defined]
+        is_modules = isinstance(call.func, ast.Attribute) and getattr(call.func.value, "id", "") == "random"
+        is_seeded = _name(call) == "Random" and bool(call.args)
+        if is_modules and not is_seeded and not _is_given(source, call):
             yield Finding(call.lineno, "drawn without a seed: `runs.seed` has one that is repeated")
 
 
