@@ -187,7 +187,9 @@ def short_deadlines(source: Source) -> Iterator[Finding]:
         given = _deadline(source, call)
         if given is not None and not _is_expected_to_fail(source, call):
             yield Finding(call.lineno, f"{_name(call)} has {given:g} s: a deadline is {DEADLINE_MIN_S:g} s or more")
-    for function in (*source.nodes(ast.FunctionDef), *source.nodes(ast.AsyncFunctionDef)):
+    functions: list[ast.FunctionDef | ast.AsyncFunctionDef] = [*source.nodes(ast.FunctionDef)]
+    functions += source.nodes(ast.AsyncFunctionDef)
+    for function in functions:
         its = function.args
         named, defaults = [*its.posonlyargs, *its.args], [*its.defaults]
         pairs = [*zip(named[len(named) - len(defaults) :], defaults, strict=True)]
