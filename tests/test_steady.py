@@ -10,6 +10,8 @@ from hypothesis import HealthCheck, settings
 
 from tests.harness import steadiness
 
+pytestmark = pytest.mark.check
+
 ROOT = Path(__file__).parent.parent
 #: Where a rule does not hold, by rule and file, and why.
 NOT_HERE = {

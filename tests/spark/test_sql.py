@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness.ports import nowhere
 from tests.spark.support import Topic, error_of
 
 pytestmark = pytest.mark.cluster
@@ -60,7 +61,7 @@ def test_the_options_of_a_statement_run_no_function_and_send_no_file_or_variable
             "clientRack 'env:HOME'",
         )
     ):
-        given = f"`kafka.bootstrap.servers` 'localhost:1', subscribe 'a', {login}, {bad}"
+        given = f"`kafka.bootstrap.servers` '{nowhere()}', subscribe 'a', {login}, {bad}"
         condition, sentence = error_of(
             lambda number=number, given=given: spark.sql(
                 f"CREATE TEMPORARY VIEW v{number} USING pylog OPTIONS ({given})"
