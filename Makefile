@@ -47,9 +47,14 @@ $(VENV)/.build-tools: requirements-dev.txt | $(VENV)/bin/python
 	@grep '^maturin==' requirements-dev.txt | $(PIP_INSTALL) -r /dev/stdin
 	@touch $@
 
-$(VENV)/.dependencies: requirements-dev.txt requirements-docs.txt examples/flights/requirements.txt $(VENV)/.build-tools
-	@$(PIP_INSTALL) -r requirements-dev.txt -r requirements-docs.txt
+# What pylog and the demo need stands first.
+$(VENV)/.runtime: requirements-dev.txt examples/flights/requirements.txt $(VENV)/.build-tools
+	@sed '/^# Only for tests/,$$d' requirements-dev.txt | $(PIP_INSTALL) -r /dev/stdin
 	@$(PIP_INSTALL) --no-deps -r examples/flights/requirements.txt
+	@touch $@
+
+$(VENV)/.dependencies: requirements-dev.txt requirements-docs.txt $(VENV)/.runtime
+	@$(PIP_INSTALL) -r requirements-dev.txt -r requirements-docs.txt
 	@touch $@
 
 $(VENV)/.compiled-$(PROFILE): $(RUST_SOURCES) pyproject.toml $(VENV)/.build-tools
@@ -57,17 +62,19 @@ $(VENV)/.compiled-$(PROFILE): $(RUST_SOURCES) pyproject.toml $(VENV)/.build-tool
 	@PIP_QUIET=1 $(BIN)/maturin develop --quiet --locked --profile $(PROFILE) --skip-install
 	@touch $@
 
-# Packages are fetched while Rust compiles; neither needs the other.
-$(VENV)/.native-$(PROFILE): $(RUST_SOURCES) pyproject.toml requirements-dev.txt requirements-docs.txt examples/flights/requirements.txt | $(VENV)/bin/python
+# Packages are fetched while Rust compiles; neither needs the other. PACKAGES=runtime leaves out those of tests.
+$(VENV)/.native-$(PROFILE): $(RUST_SOURCES) pyproject.toml requirements-dev.txt | $(VENV)/bin/python
 	@rm -f $(VENV)/.native-*
-	@.ci/stage "Compiling the native half, installing Spark (4 minutes)" $(MAKE) --jobs 2 $(VENV)/.compiled-$(PROFILE) $(VENV)/.dependencies
+	@.ci/stage "Compiling the native half, installing Spark (4 minutes)" $(MAKE) --jobs 2 $(VENV)/.compiled-$(PROFILE) $(VENV)/.$(or $(PACKAGES),dependencies)
 	@.ci/stage "Installing pylog into $(VENV)" env PIP_QUIET=1 $(BIN)/maturin develop --quiet --locked --profile $(PROFILE)
 	@touch $@
 
 develop: preflight ## Build everything into .venv (quick when nothing changed)
 	@$(MAKE) --silent --no-print-directory $(VENV)/.native-$(PROFILE)
+	@$(MAKE) --silent --question $(VENV)/.dependencies || .ci/stage "Installing what tests need" $(MAKE) $(VENV)/.dependencies
 
-demo: develop ## The flights story: a broker, a Spark job in, a stream out, a stop, a restart, a replay
+demo: preflight ## The flights story: a broker, a Spark job in, a stream out, a stop, a restart, a replay
+	@$(MAKE) --silent --no-print-directory PACKAGES=runtime $(VENV)/.native-$(PROFILE)
 	@$(BIN)/python examples/flights/story.py
 
 # Python's tests wait a good deal, for brokers and sessions; Rust's take what that leaves, and speak at their end.

@@ -113,6 +113,7 @@ def test_commands_reach_a_secured_cluster(pylog, properties, nowhere, secured, w
     assert sorted(done[2].stdout.split()) == ["one", "two"]
 
 
+@pytest.mark.long  # tests/interop/test_secured_matrix.py
 @pytest.mark.peers
 def test_a_refused_login_is_one_sentence(pylog, properties, nowhere, secured):
     settings = {**secured.login(), "sasl.jaas.config": SCRAM_JAAS.replace("alice", "mallory")}

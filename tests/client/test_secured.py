@@ -30,7 +30,8 @@ from tests.harness.secured import (
 )
 from tests.harness.waiting import let_pass, until
 
-pytestmark = pytest.mark.peers
+# every way into a secured broker, with this client, too: tests/interop/test_secured_matrix.py
+pytestmark = [pytest.mark.long, pytest.mark.peers]
 
 _NUMBERS = itertools.count()
 _PATIENT = {"default.api.timeout.ms": "60000", "delivery.timeout.ms": "60000"}

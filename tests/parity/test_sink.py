@@ -30,7 +30,6 @@ def one_row(way: Way, **columns: str) -> Any:
     return way.spark.range(1).selectExpr(*expressions)
 
 
-@pytest.mark.canary
 def test_a_frame_with_all_columns_is_in_the_log_as_it_was(ways: Ways) -> None:
     def scenario(way: Way) -> object:
         way.topic("t", 3)

@@ -14,7 +14,8 @@ from tests.harness.runs import mostly_long
 from tests.harness.secured import PLAIN_JAAS, USER_PASSWORD, Secured, TokenServer, is_served, jaas
 from tests.harness.waiting import until
 
-pytestmark = [pytest.mark.peers, pytest.mark.slow]
+# a secured broker of ours, with Spark's connector: test_secured_broker.py
+pytestmark = [pytest.mark.long, pytest.mark.peers, pytest.mark.slow]
 
 _NUMBERS = itertools.count()
 
