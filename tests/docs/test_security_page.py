@@ -56,6 +56,7 @@ def test_all_kinds_of_clusters_are_there() -> None:
     assert documented().keys() >= {"strimzi", "strimzi_tls", "confluent_cloud", "event_hubs", "msk"} | oauth
 
 
+@pytest.mark.long  # that they are accepted: above
 @pytest.mark.peers
 @pytest.mark.parametrize(("name", "listener"), [("strimzi", "SECURED"), ("strimzi_tls", "MUTUAL")])
 def test_settings_of_the_page_reach_apache_kafka(name: str, listener: str, secured: Secured) -> None:
@@ -84,6 +85,7 @@ class MSKAuthTokenProvider:
 """
 
 
+@pytest.mark.long  # that they are accepted: above
 @pytest.mark.peers
 def test_the_function_for_msk_gives_a_login_where_the_package_of_aws_is(
     secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -104,6 +106,7 @@ def test_the_function_for_msk_gives_a_login_where_the_package_of_aws_is(
     assert aws_msk_iam_sasl_signer.MSKAuthTokenProvider.regions == ["eu-central-1"]
 
 
+@pytest.mark.long  # that they are accepted: above
 @pytest.mark.peers
 def test_extensions_for_confluent_cloud_reach_the_broker_beside_the_token(secured: Secured) -> None:
     options = documented()["confluent_cloud_oauth"]

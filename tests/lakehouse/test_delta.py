@@ -80,7 +80,7 @@ def test_columns_have_their_values_types_and_partitions_whatever_is_in_them(make
     )
 
 
-@pytest.mark.long  # columns: above
+@pytest.mark.long  # a later schema: test_parquet.py
 def test_new_columns_also_in_structs_come_with_a_later_schema(make_topic: Topics, table: str) -> None:
     topic = make_topic()
     topic.put(['{"id": 0}'])

@@ -99,7 +99,6 @@ def test_a_checkpoint_that_is_ahead_of_the_table_is_an_error(make_topic: Topics,
         loaded(topic, table)
 
 
-@pytest.mark.long  # test_delta.py, in structs, too
 def test_a_later_schema_adds_columns_and_another_type_is_refused(make_topic: Topics, table: str) -> None:
     topic = make_topic()
     put(topic, 0)
