@@ -104,7 +104,7 @@ $(VENV)/.spark-home/classes.jsa: tests/spark_home.py $(VENV)/.dependencies
 	$(BIN)/python -m tests.spark_home
 
 # Files are handed out by tests/harness/order.py, whole: their tests share brokers. What is drawn at random is the commit's.
-PYTEST = $(BIN)/python -m pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder --durations 25 --durations-min 10 --hypothesis-seed $(SEED)
+PYTEST = $(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder --durations 25 --durations-min 10 --hypothesis-seed $(SEED)
 # What holds a time against a bound, one after the other when everything else is over; only its files are collected.
 ALONE = $(BIN)/python -m pytest --durations 5 --durations-min 10
 ALONE_ARGS = $(or $(PYTEST_ARGS),$(shell grep -rl --include='test_*.py' 'mark\.alone' tests))

@@ -164,10 +164,10 @@ impl Pump {
 
     /// What is known already of this range's first records, else the brokers' next answer.
     fn answer(&mut self) -> Result<Fetched> {
-        if let Some((covered, fetched)) = self.kept.take() {
-            if covered.contains(&self.decoder.next_offset()) {
-                return Ok(fetched);
-            }
+        if let Some((covered, fetched)) = self.kept.take()
+            && covered.contains(&self.decoder.next_offset())
+        {
+            return Ok(fetched);
         }
         let fetched = self.fetcher.fetch()?;
         self.bytes_fetched.fetch_add(fetched.records.len() as u64, Ordering::Relaxed);

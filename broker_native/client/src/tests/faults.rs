@@ -289,7 +289,7 @@ fn a_leader_that_moved_is_found_again() {
 fn a_connection_that_breaks_is_opened_again() {
     let count = AtomicUsize::new(0);
     let broker = leader(move |asked, offset| {
-        if count.fetch_add(1, Ordering::SeqCst) % 2 == 0 {
+        if count.fetch_add(1, Ordering::SeqCst).is_multiple_of(2) {
             return None;
         }
         asked.answer(&fetched(batch(offset, 2), ErrorCode::None))

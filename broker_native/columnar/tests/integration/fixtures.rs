@@ -21,7 +21,7 @@ type Expected = (Option<Vec<u8>>, Option<Vec<u8>>, Vec<(Vec<u8>, Option<Vec<u8>>
 
 fn expected(number: usize, client: &str, codec: Codec) -> Expected {
     let repeat = if codec == Codec::None { number } else { 20 * number };
-    let key = (number % 5 != 0).then(|| format!("key-{number}").into_bytes());
+    let key = (!number.is_multiple_of(5)).then(|| format!("key-{number}").into_bytes());
     let value = (number % 7 != 3).then(|| format!("value {number} ").repeat(repeat).into_bytes());
     let mut headers = Vec::new();
     if number % 4 == 1 {

@@ -201,16 +201,16 @@ impl Following {
 
     fn copy(&mut self, answer: &PartitionData, log: &impl FollowerLog, now_ms: u64) -> Step {
         let records = answer.records.as_deref().unwrap_or_default();
-        if !records.is_empty() {
-            if let Err(error) = log.append(records) {
-                return self.own_failure(&error, now_ms);
-            }
+        if !records.is_empty()
+            && let Err(error) = log.append(records)
+        {
+            return self.own_failure(&error, now_ms);
         }
         log.move_high_watermark(answer.high_watermark);
-        if answer.log_start_offset > log.start() {
-            if let Err(error) = log.follow_start(answer.log_start_offset) {
-                return self.own_failure(&error, now_ms);
-            }
+        if answer.log_start_offset > log.start()
+            && let Err(error) = log.follow_start(answer.log_start_offset)
+        {
+            return self.own_failure(&error, now_ms);
         }
         self.succeeded();
         self.lag = Some((answer.high_watermark - log.end()).max(0));

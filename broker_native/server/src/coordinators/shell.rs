@@ -382,10 +382,10 @@ impl<M: Machine> Start<M> for Starter<M> {
     }
 
     fn start(&self, partition: i32, action: M::Action) {
-        if let Some(coordinator) = self.coordinator.upgrade() {
-            if let Some(sink) = coordinator.sink.get() {
-                sink.start(&coordinator, partition, action);
-            }
+        if let Some(coordinator) = self.coordinator.upgrade()
+            && let Some(sink) = coordinator.sink.get()
+        {
+            sink.start(&coordinator, partition, action);
         }
     }
 }

@@ -222,11 +222,10 @@ proptest! {
         for (which, epoch, partitions, later_ms) in steps {
             now_ms += later_ms;
             let id = ids[which % ids.len()];
-            if let Ok((asked, plan)) = sessions.take(request(id, epoch, partitions), now_ms) {
-                if let Ok(completed) = sessions.complete(&plan, &asked, &unchanged(asked.len()), now_ms) {
+            if let Ok((asked, plan)) = sessions.take(request(id, epoch, partitions), now_ms)
+                && let Ok(completed) = sessions.complete(&plan, &asked, &unchanged(asked.len()), now_ms) {
                     ids.push(completed.id);
                 }
-            }
             let cache = sessions.cache.lock();
             prop_assert!(cache.sessions.len() <= 3);
             let used: BTreeSet<_> = cache.sessions.iter().map(|(id, entry)| (entry.last_used_ms, *id)).collect();

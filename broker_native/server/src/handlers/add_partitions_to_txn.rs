@@ -38,12 +38,12 @@ struct Asked {
 
 /// Hands each transaction to its coordinator.
 pub fn handle(call: Call, request: AddPartitionsToTxnRequest) -> Outcome {
-    if call.version >= BATCHED_FROM {
-        if let Err(error) = call.check_cluster(&ADD_PARTITIONS_TO_TXN_CLUSTER) {
-            let error_code = error.code();
-            let refused = AddPartitionsToTxnResponse { error_code, ..Default::default() };
-            return Outcome::Now(call.answer(&refused));
-        }
+    if call.version >= BATCHED_FROM
+        && let Err(error) = call.check_cluster(&ADD_PARTITIONS_TO_TXN_CLUSTER)
+    {
+        let error_code = error.code();
+        let refused = AddPartitionsToTxnResponse { error_code, ..Default::default() };
+        return Outcome::Now(call.answer(&refused));
     }
     let image = call.shared.topics.now();
     let asked: Vec<Asked> =

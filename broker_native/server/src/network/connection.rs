@@ -447,10 +447,10 @@ impl Connection {
     }
 
     fn poll_event(&mut self, cx: &mut Context<'_>, idle: Pin<&mut Sleep>) -> Poll<Event> {
-        if let Some(Waiting::Later(later, _) | Waiting::InOrder(later, _)) = self.waiting.front_mut() {
-            if let Poll::Ready(reply) = poll_reply(&self.shared, later, cx) {
-                return Poll::Ready(Event::Answered(reply));
-            }
+        if let Some(Waiting::Later(later, _) | Waiting::InOrder(later, _)) = self.waiting.front_mut()
+            && let Poll::Ready(reply) = poll_reply(&self.shared, later, cx)
+        {
+            return Poll::Ready(Event::Answered(reply));
         }
         if self.draining {
             return Poll::Pending;
@@ -458,10 +458,10 @@ impl Connection {
         if self.shared.shutdown.is_given() {
             return Poll::Ready(Event::Stop);
         }
-        if self.has_room() {
-            if let Poll::Ready(read) = self.poll_read(cx) {
-                return Poll::Ready(Event::Read(read));
-            }
+        if self.has_room()
+            && let Poll::Ready(read) = self.poll_read(cx)
+        {
+            return Poll::Ready(Event::Read(read));
         }
         self.poll_idle(cx, idle)
     }

@@ -122,10 +122,10 @@ fn build_map(
             if header.is_control() {
                 let marker = pylog_record::control::marker(&(header, batch)).ok().flatten();
                 transactions.control(&header, marker);
-            } else if !transactions.data(&header) {
-                if let Some(unfit) = buffers.scratch.index(&header, batch, start, &mut map) {
-                    return Ok(Some((map, unfit)));
-                }
+            } else if !transactions.data(&header)
+                && let Some(unfit) = buffers.scratch.index(&header, batch, start, &mut map)
+            {
+                return Ok(Some((map, unfit)));
             }
         }
     }

@@ -202,10 +202,10 @@ impl Producers {
             return Ok(SequenceCheck::New);
         }
         let producer = self.known.get(&producer_id);
-        if let (Some(producer), Origin::Client) = (producer, origin) {
-            if let Some(known) = known_as(producer, header) {
-                return known.answer(producer, header, at);
-            }
+        if let (Some(producer), Origin::Client) = (producer, origin)
+            && let Some(known) = known_as(producer, header)
+        {
+            return known.answer(producer, header, at);
         }
         if let Some(current) = producer.map(|p| p.epoch).filter(|current| header.producer_epoch < *current) {
             return Err(fenced(at, producer_id, header.producer_epoch, current));

@@ -237,10 +237,10 @@ impl Segment {
     /// Whether the newest entries of both indexes are true.
     pub(super) fn agree_with_log(&self, index: &dyn DiskFile, marks: &Marks) -> Result<bool> {
         let file = self.file()?;
-        if let Some(last) = marks.offsets.last() {
-            if self.batch_of(&*file, last)?.is_none() {
-                return Ok(false);
-            }
+        if let Some(last) = marks.offsets.last()
+            && self.batch_of(&*file, last)?.is_none()
+        {
+            return Ok(false);
         }
         let Some(last) = marks.times.last() else { return Ok(true) };
         let near = search(index, marks.offsets.stored(), |e: &OffsetEntry| e.relative <= last.relative);

@@ -442,7 +442,7 @@ impl Segment {
     ) -> Result<Option<(usize, Option<E>)>> {
         let failed = |cause| self.failed("read", suffix, cause);
         let len = file.len().map_err(failed)? as usize;
-        if len % E::BYTES != 0 {
+        if !len.is_multiple_of(E::BYTES) {
             return Ok(None);
         }
         let entries = len / E::BYTES;

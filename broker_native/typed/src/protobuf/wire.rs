@@ -42,11 +42,11 @@ impl<'a> Wire<'a> {
     /// When it does not end.
     #[inline]
     pub fn varint(&mut self) -> Result<u64, Damage> {
-        if let Some((first, rest)) = self.0.split_first() {
-            if *first < 0x80 {
-                self.0 = rest;
-                return Ok(u64::from(*first));
-            }
+        if let Some((first, rest)) = self.0.split_first()
+            && *first < 0x80
+        {
+            self.0 = rest;
+            return Ok(u64::from(*first));
         }
         let mut value = 0_u64;
         for (index, byte) in self.0.iter().take(10).enumerate() {

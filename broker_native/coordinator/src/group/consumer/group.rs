@@ -135,10 +135,10 @@ impl ConsumerGroup {
     fn remove_member(&mut self, member_id: &str) {
         self.disown(member_id);
         let Some(member) = self.take_member(member_id) else { return };
-        if let Some(instance_id) = member.instance_id {
-            if self.static_members.get(&instance_id).is_some_and(|id| id == member_id) {
-                self.static_members.remove(&instance_id);
-            }
+        if let Some(instance_id) = member.instance_id
+            && self.static_members.get(&instance_id).is_some_and(|id| id == member_id)
+        {
+            self.static_members.remove(&instance_id);
         }
     }
 

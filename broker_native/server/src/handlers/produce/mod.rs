@@ -231,10 +231,10 @@ fn append_all(call: &Call, batches: &mut Batches, bytes: &mut [u8], checks: &[Tr
             // The log of this partition is poisoned by the panic; the other partitions are not affected.
             let outcome = guarded_now(&call.shared, appending)
                 .unwrap_or_else(|| Err((ErrorCode::UnknownServerError, BUG.to_owned())));
-            if let Ok((partition, log, appended)) = &outcome {
-                if let Some((done, leader_state)) = wait(request.acks, partition, log, appended) {
-                    pending.push(Pending { topic: at, partition: place, done, leader_state });
-                }
+            if let Ok((partition, log, appended)) = &outcome
+                && let Some((done, leader_state)) = wait(request.acks, partition, log, appended)
+            {
+                pending.push(Pending { topic: at, partition: place, done, leader_state });
             }
             let mut answer = answered(data.index, outcome.map(|(_, _, appended)| appended));
             if mirrored::is_mirror(request) {
@@ -302,10 +302,11 @@ fn append<'a>(
     let topic = topic.map_err(plain)?;
     rights::check_internal(call, topic)?;
     let (partition, log) = led(&call.shared, Some(topic), data.index, -1).map_err(plain)?;
-    if let Some(leader_state) = &partition.leader_state {
-        if waits_for_all(request.acks) && leader_state.is_under_min_isr() {
-            return Err(plain(ErrorCode::NotEnoughReplicas));
-        }
+    if let Some(leader_state) = &partition.leader_state
+        && waits_for_all(request.acks)
+        && leader_state.is_under_min_isr()
+    {
+        return Err(plain(ErrorCode::NotEnoughReplicas));
     }
     if mirrored::is_mirror(request) {
         let appended = mirrored::append(request, partition, log, data.mirrored_from, batch)?;

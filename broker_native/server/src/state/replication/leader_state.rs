@@ -164,10 +164,10 @@ impl LeaderState {
         if committed <= self.shown.load(Ordering::Acquire) || !self.replication.may_lead() {
             return;
         }
-        if self.shown.fetch_max(committed, Ordering::AcqRel) < committed {
-            if let Some(log) = self.log.upgrade() {
-                log.move_high_watermark(committed);
-            }
+        if self.shown.fetch_max(committed, Ordering::AcqRel) < committed
+            && let Some(log) = self.log.upgrade()
+        {
+            log.move_high_watermark(committed);
         }
     }
 

@@ -189,10 +189,10 @@ fn an_append_that_moves_the_high_watermark_itself_starts_markers_without_waiting
     let (log, until) = (copied.log(), AtomicI64::new(0));
     let log_again = Arc::downgrade(&log);
     log.on_append(Arc::new(move |replicated_end| {
-        if until.swap(replicated_end, Ordering::SeqCst) < replicated_end {
-            if let Some(log) = log_again.upgrade() {
-                log.move_high_watermark(replicated_end);
-            }
+        if until.swap(replicated_end, Ordering::SeqCst) < replicated_end
+            && let Some(log) = log_again.upgrade()
+        {
+            log.move_high_watermark(replicated_end);
         }
     }));
     assert_eq!(init(&copied, "other").join().unwrap().error_code, 0);

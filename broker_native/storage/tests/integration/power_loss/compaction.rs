@@ -340,7 +340,8 @@ fn a_power_cut_at_every_single_change_of_a_cleaning_keeps_every_last_value() {
         let changes = whole.disk.changes() - before;
         assert!(changes > 40 && whole.cleanings == 1, "{durability:?}: only {changes} changes");
         drop((manager, log));
-        let runs = (0..changes).flat_map(|at| (0..times(3)).map(move |more| (at, (at + more) % 3))).map(|(at, seed)| {
+        let cuts = (0..changes).flat_map(|at| (0..times(3)).map(move |more| (at, (at + more) % 3)));
+        let runs = cuts.map(|(at, seed)| {
             let (mut run, manager, log) = prepared(at * 3 + seed);
             run.name = format!("{durability:?}, cut at change {at} of a cleaning, seed {seed}");
             run.disk.inject(Fault::Halt(at));

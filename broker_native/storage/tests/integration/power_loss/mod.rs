@@ -110,7 +110,7 @@ impl Run {
             sequence: 0,
             transactional: Default::default(),
             // The seeds of mended bugs are odd: what they do stays what it was.
-            has_transactions: seed % 2 == 0,
+            has_transactions: seed.is_multiple_of(2),
         }
     }
 
