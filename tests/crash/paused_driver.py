@@ -60,11 +60,11 @@ def main(words: str) -> None:
     name = "commit" if plan.stop == UNDECIDED else "end"
     real = getattr(commit, name)
 
-    def after_a_stop(*arguments: Any) -> Any:
+    def after_a_stop(*arguments: Any, **named: Any) -> Any:
         setattr(commit, name, real)
         print("stopped", flush=True)
         sys.stdin.readline()
-        return real(*arguments)
+        return real(*arguments, **named)
 
     setattr(commit, name, after_a_stop)
     place = SimpleNamespace(servers=plan.servers, name=plan.topic)

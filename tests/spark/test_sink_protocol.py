@@ -372,7 +372,7 @@ def test_late_tasks_of_a_nameless_batch_that_was_given_up_end_their_transactions
 def test_a_batch_whose_driver_died_behind_its_decision_is_finished_by_a_neighbour(
     make_job: Callable[..., Job], monkeypatch: pytest.MonkeyPatch, named: bool
 ) -> None:
-    partition = Ledger({"bootstrap.servers": make_job().servers})._partition
+    place_of = Ledger({"bootstrap.servers": make_job().servers})._place
     dead = make_job(write=batch_write(("orders-dead", 1) if named else None, None))
     dead.task(0, "decided")
     dies(monkeypatch, "decide", after=True)
@@ -380,7 +380,7 @@ def test_a_batch_whose_driver_died_behind_its_decision_is_finished_by_a_neighbou
         dead.commit()
     # Brokers are shared with other tests, which may have had the same partition.
     others = (f"helper-of-{dead.topic}-{number}" for number in count())
-    neighbour = next(key for key in others if partition(f"/{key}") == partition(dead.write.key))
+    neighbour = next(key for key in others if place_of(f"/{key}") == place_of(dead.write.key))
 
     def helped(version: int) -> list[str]:
         helper = make_job(write=batch_write((neighbour, version), None))
