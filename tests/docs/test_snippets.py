@@ -1,8 +1,8 @@
 """Every snippet of the documentation runs as it stands. The snippets of a page share one program, in their order.
 
 The programs run one after the other in one process (`driver.py`), each with names and a working directory of its own. A page that uses
-Spark's own Kafka connector gets its jars, and Apache Kafka at the address that it names. It takes more than a minute: each page has
-a Spark context of its own with Spark's defaults, as its reader has, and starts brokers of its own.
+Spark's own Kafka connector gets its jars, and Apache Kafka at the address that it names. It takes more than a minute of two
+cores, and more where others use them: each page has a session of its own, as its reader has, and starts brokers of its own.
 """
 
 import json
