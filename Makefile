@@ -91,7 +91,7 @@ test-long: export PYLOG_TEST_LONG = 1
 test-long: export PYLOG_TEST_PART = $(PART)
 test-long: export PYLOG_TEST_SEED := $(or $(PYLOG_TEST_SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
 test-long: export PYLOG_PARITY = live
-test-long: preflight-test develop $(if $(filter-out 1/%,$(PART)),,test-rust) $(VENV)/.spark-home/classes.jsa ## Everything, with many rounds and a random seed, in parts of half an hour: PART=1/6 to PART=6/6
+test-long: preflight-test develop $(if $(filter-out 1/%,$(PART)),,test-rust) $(VENV)/.spark-home/classes.jsa ## Everything, with many rounds and a random seed; in parts: PART=1/6 to PART=6/6
 	@echo "Seed $(PYLOG_TEST_SEED): make test-long$(if $(PART), PART=$(PART)) PYLOG_TEST_SEED=$(PYLOG_TEST_SEED) draws the same again."
 	$(PYTEST) --timeout 3600 -m "not alone and not check" $(PYTEST_ARGS) || [ "$(PYTEST_ARGS)" -a $$? = $(NOTHING_SELECTED) ]
 	$(ALONE) --timeout 3600 -m alone $(ALONE_ARGS) || [ $$? = $(NOTHING_SELECTED) ]

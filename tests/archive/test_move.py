@@ -39,6 +39,8 @@ from tests.harness.history import Outcome, Place
 from tests.harness.waiting import said, until
 from tests.mirror.support import write
 
+pytestmark = pytest.mark.long  # a broker without its archive: test_brokers.py
+
 
 @pytest.fixture
 def store() -> Iterator[Store]:

@@ -17,6 +17,10 @@ from tests.harness.waiting import turns
 from tests.interop.shares import Delivered, LibrdkafkaMember, ShareGroup
 from tests.mirror.support import write, write_in_transactions
 
+pytestmark = (
+    pytest.mark.long
+)  # tests/interop/test_share_groups_librdkafka.py; what brokers no longer have: test_brokers.py
+
 SHARES = {"group_share_min_record_lock_duration_ms": "1000", "group_share_min_heartbeat_interval_ms": "200"}
 _DEADLINE_S = 60
 

@@ -122,6 +122,7 @@ def test_a_reader_sees_a_deletion_which_is_removed_later(compacting, admin_of):
     assert len(table(seen)) == KEYS
 
 
+@pytest.mark.long  # broker_native/storage
 def test_a_compacted_log_survives_a_kill_and_becoming_an_ordinary_one(new_broker, admin_of):
     broker = new_broker(log_cleaner_backoff_ms=20)
     create(admin_of(broker), "kept")

@@ -149,6 +149,7 @@ def test_a_groups_lag_is_what_it_has_not_read_and_the_offset_what_it_has_committ
     assert missing == set(), "the page has a line for each"
 
 
+@pytest.mark.long  # the page: above
 def test_each_api_has_a_histogram_of_its_times_with_what_its_requests_waited_for(tmp_path: Path) -> None:
     with LocalBroker(tmp_path / "data", http=True) as broker, Admin(broker.bootstrap_servers) as admin:
         admin.create_topic("read", partitions=1)

@@ -9,6 +9,8 @@ from confluent_kafka.admin import AdminClient
 from pylog_spark.client import Admin
 from pylog_spark.testing import LocalBroker, LocalBrokerError
 
+pytestmark = pytest.mark.long  # tests/broker/test_logins.py
+
 
 def of_librdkafka(broker: LocalBroker) -> dict[str, object]:
     """The same as `client_settings`, by librdkafka's names."""

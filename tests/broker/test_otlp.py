@@ -19,6 +19,8 @@ from tests.broker import test_http
 from tests.harness.ports import nowhere
 from tests.harness.waiting import said, until
 
+pytestmark = pytest.mark.long  # the same numbers: test_http.py
+
 Numbers = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
 

@@ -200,6 +200,7 @@ def refused(broker, sentence, **shown):
     until(is_said, f"the log says {sentence}")
 
 
+@pytest.mark.long  # tests/interop/test_secured_matrix.py
 def test_a_client_that_does_not_trust_the_broker_does_not_go_on(secure, tmp_path):
     other = Certificates(tmp_path).made()
     producer = Producer(
@@ -210,6 +211,7 @@ def test_a_client_that_does_not_trust_the_broker_does_not_go_on(secure, tmp_path
     refused(secure, "does not trust this broker's certificate", **{"ssl.ca.location": other.ca})
 
 
+@pytest.mark.long  # tests/interop/test_secured_matrix.py
 def test_clients_must_show_a_certificate_that_is_trusted_where_that_is_required(new_broker, tmp_path):
     broker = new_broker(tls=True, ssl_client_auth="required")
     assert AdminClient(librdkafka(broker, **with_certificate(broker))).list_topics(timeout=60).brokers

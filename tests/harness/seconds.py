@@ -20,7 +20,8 @@ import pytest
 ROOT = Path(__file__).parent.parent.parent
 RECORDED = Path(__file__).with_name("seconds.json")
 
-#: All of `make test`, in seconds of its processes: four of them on two cores need 8 minutes for it, with Rust's tests at the same time.
+#: All of `make test`, in seconds of its processes: three of them on two cores need 8 minutes for some 1,350, with Rust's
+#: tests at the same time.
 BUDGET_S = 1800
 #: What the folders of `tests` may take of it.
 FOLDER_BUDGETS_S = {
@@ -36,8 +37,6 @@ FOLDER_BUDGETS_S = {
 }
 #: The same for each folder that is not named there.
 OTHER_FOLDER_BUDGET_S = 60
-#: How long a part of `make test-long` may take, and in how many parts it is run.
-PART_BUDGET_S, PROCESSES, LONG_PARTS = 30 * 60, 4, 6
 #: What a file counts for that nothing is recorded of.
 UNKNOWN_S = 30.0
 

@@ -5,6 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.long  # of the harness alone; it kills processes of tests
+
 ROOT = Path(__file__).parents[2]
 _TESTS = """
 import ctypes

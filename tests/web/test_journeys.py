@@ -136,6 +136,7 @@ def test_a_topics_partitions_are_read(console: Console) -> None:
     console.picture("partitions")
 
 
+@pytest.mark.long  # test_console_api.py
 def test_a_message_is_found_by_its_key(console: Console) -> None:
     page = console.open("topics/orders")
     expect(console.table("Messages").locator("tbody tr")).to_have_count(50)
@@ -151,7 +152,7 @@ def test_a_message_is_found_by_its_key(console: Console) -> None:
     expect(page.get_by_text("12 records found")).to_be_visible()
 
 
-@pytest.mark.long  # by its key: above; test_console_api.py
+@pytest.mark.long  # test_console_api.py
 def test_a_message_is_found_by_its_offset(console: Console) -> None:
     page = console.open("topics/orders")
     page.get_by_label("From").select_option("Offset")
@@ -167,7 +168,7 @@ def test_a_message_is_found_by_its_offset(console: Console) -> None:
     console.picture("message-by-offset")
 
 
-@pytest.mark.long  # by its key: above; test_console_api.py
+@pytest.mark.long  # test_console_api.py
 def test_a_message_is_found_by_its_time(console: Console) -> None:
     page = console.open("topics/orders")
     page.get_by_label("From").select_option("Time")
@@ -236,6 +237,7 @@ def test_a_value_is_shown_as_json_avro_text_and_bytes(console: Console) -> None:
     expect(value).to_contain_text("null")
 
 
+@pytest.mark.long  # test_console_api.py
 def test_a_record_is_produced(console: Console) -> None:
     page = console.open("topics/to-be-written")
     expect(page.get_by_text("There is no record yet.")).to_be_visible()
