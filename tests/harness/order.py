@@ -1,7 +1,7 @@
 """In which order files run, and on which process: by the servers that they need, the long ones first.
 
 Files are in stacks (`STACKS`): those that need Spark, those that run clusters, those that need Kafka and its clients, and the rest,
-which starts what it needs for itself. Each process has a stack of its own, the fourth the rest, so that each server is started by one process as long
+which starts what it needs for itself. Each process has a stack of its own, so that each server is started by one process as long
 as it has work; then it takes from the rest, then from the stack that is the longest. Clusters mostly wait, for sessions that end and
 leaders that are elected, and so leave the processor to Spark. A file's tests stay in one process: they share brokers; so do those of
 the folders in `TOGETHER`.
